@@ -1,0 +1,41 @@
+# Everything a developer or newcomer runs. `make` alone lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup test lint format pins
+
+help:
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(READY): requirements.txt requirements-yardstick.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is wanted, $$($(PYTHON) --version) was found: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --quiet --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --quiet --no-deps --editable .
+	rm -rf .yardstick
+	$(BIN)/python -m pip install --quiet --quiet --no-deps --target .yardstick --requirement requirements-yardstick.txt
+	touch $@
+
+setup: $(READY) ## make .venv with the pinned packages and the yardstick
+
+test: setup ## run all tests
+	$(BIN)/python -m pytest -n auto
+
+lint: setup ## ruff, strict types, snakefmt, snakemake --lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## let ruff and snakefmt rewrite the sources
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+pins: setup ## renew requirements.txt from pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make pins" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links \
+	  --no-emit-trusted-host --no-header --no-annotate --extra dev --output-file requirements.txt pyproject.toml

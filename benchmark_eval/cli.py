@@ -1,0 +1,67 @@
+"""The command line: one verb a module in ``benchmark_eval.commands``, imported when it is called.
+
+Importing only the verb that runs keeps an evaluation job from paying for pandas and matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from benchmark_eval import __version__
+from benchmark_eval.errors import BenchmarkEvalError
+
+# verb -> one line of help (what `benchmark-eval --help` shows without importing the verb)
+VERBS = {
+    "evaluate": "Score one model on the benchmark's splits.",
+}
+
+EXIT_PROBLEMS = 1
+"""The inputs were read and something in them is wrong."""
+EXIT_COULD_NOT_RUN = 2
+"""The command could not run: bad usage, a missing or unreadable file."""
+
+
+class _Verbs(click.Group):
+    """A group that lists every verb and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"benchmark_eval.commands.{cmd_name.replace('-', '_')}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="benchmark-eval")
+def cli() -> None:
+    """Evaluation of detectors on the Bark and Ambrosia Beetle Detection Benchmark."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line; a known error is printed without a traceback and ends in its code."""
+    try:
+        cli.main(args=argv, prog_name="benchmark-eval", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as fault:
+        fault.show()
+        sys.exit(EXIT_COULD_NOT_RUN)
+    except click.Abort:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BenchmarkEvalError as fault:
+        print(f"error: {fault}", file=sys.stderr)
+        sys.exit(getattr(fault, "exit_code", EXIT_PROBLEMS))

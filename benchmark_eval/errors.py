@@ -1,0 +1,68 @@
+"""The one exception family, and how a fault in an input is told.
+
+A fault names where it is (file, record, field), what was found there, what is wanted, and the
+likely cause where one can be told. All faults of a run are collected and raised together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SHOWN_PER_KIND = 20
+"""How many problems of one kind a message lists before it only counts them."""
+
+
+class BenchmarkEvalError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class UsageError(BenchmarkEvalError):
+    """A call or a config asks for something that does not exist or makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of an input.
+
+    ``kind`` is a short stable slug (``"unknown-image-id"``) by which equal faults are grouped;
+    ``record`` is the position in the file (0-based for JSON lists, the line for CSV), ready to
+    print; ``cause`` is the likely cause, where it can be told.
+    """
+
+    kind: str
+    file: str
+    found: str
+    wanted: str
+    record: str = ""
+    field: str = ""
+    cause: str = ""
+
+    def __str__(self) -> str:
+        where = ", ".join(part for part in (self.file, self.record, self.field) if part)
+        text = f"{where}: found {self.found}; wanted {self.wanted}"
+        return f"{text} ({self.cause})" if self.cause else text
+
+
+class InputError(BenchmarkEvalError):
+    """Inputs are not valid. ``problems`` holds every fault found, in file order."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__(render_problems(self.problems))
+
+
+def render_problems(problems: Sequence[Problem], shown: int = SHOWN_PER_KIND) -> str:
+    """All problems as text, one a line: the first ``shown`` of each (file, kind), and the count."""
+    total = Counter((p.file, p.kind) for p in problems)
+    seen: Counter[tuple[str, str]] = Counter()
+    lines = [f"{len(problems)} problem{'s' if len(problems) != 1 else ''} found"]
+    for problem in problems:
+        key = (problem.file, problem.kind)
+        seen[key] += 1
+        if seen[key] <= shown:
+            lines.append(f"  {problem}")
+        if seen[key] == total[key] > shown:
+            lines.append(f"  {problem.file}: {total[key]} problems of kind {problem.kind!r} in all")
+    return "\n".join(lines)
