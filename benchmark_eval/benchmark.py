@@ -1,0 +1,293 @@
+"""The benchmark's ground truth as columns: read once from its files.
+
+``load_benchmark`` reads a benchmark folder (COCO annotations of every split and the taxonomy)
+and reports every fault of all files in one ``InputError``. ``benchmark_eval.index`` keeps a
+benchmark as one file that loads in milliseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmark_eval.coco_files import Bools, Codes, Floats, Ints, RawSplit, read_split
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.results import OOD_BANDS
+from benchmark_eval.taxonomy import RANKS, TAXONOMY, read_taxonomy
+
+ANNOTATIONS = Path("detection") / "annotations_coco"
+KNOWN_SPLITS = ("iid_test", "inat_test", "semantic_ood", "train")
+DEFAULT_SPLITS = ("iid_test", "inat_test", "semantic_ood")
+NAMED_SPLITS = ("iid_test", "inat_test")
+"""Splits whose species a model was trained on, so that a right species name is possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """Every category of any split file, one a row, ascending by ``ids``.
+
+    Code columns hold small integers that are equal where the text is equal and -1 where it is
+    blank, so that agreement at a rank is a comparison of columns. ``n_train_images`` and
+    ``n_train_objects`` are -1 for a species without a training annotation.
+    """
+
+    ids: Ints
+    names: tuple[str, ...]
+    name_code: Codes
+    subfamily_code: Codes
+    tribe_code: Codes
+    genus_code: Codes
+    genera: tuple[str, ...]
+    distance_band: tuple[str, ...]
+    target_band: tuple[str, ...]
+    n_train_images: Ints
+    n_train_objects: Ints
+
+    def rows_of(self, ids: Ints) -> Ints:
+        """Row of each category id; -1 where no split file lists the id."""
+        if not len(self.ids):
+            return np.full(len(ids), -1, np.int64)
+        at = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, at, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitTruth:
+    """The ground truth of one split, annotations grouped by image, file order within an image.
+
+    ``image_ids`` ascend; ``sizes`` is (images, 2) width and height in px, NaN where not given.
+    ``image`` (row of ``image_ids``), ``category`` (row of ``Categories``), ``boxes``
+    (annotations, 4) x, y, w, h in px, ``area`` in px² and ``crowd`` are one row an annotation.
+    ``listed`` are the rows of ``Categories`` that the split's file lists, ascending.
+    """
+
+    name: str
+    image_ids: Ints
+    sizes: Floats
+    listed: Ints
+    image: Ints
+    category: Ints
+    boxes: Floats
+    area: Floats
+    crowd: Bools
+
+    @property
+    def n_scored(self) -> int:
+        """Annotations that are scored: all but crowd."""
+        return int(np.count_nonzero(~self.crowd))
+
+    def scored_per_category(self, n_categories: int) -> Ints:
+        """Number of scored annotations of each row of ``Categories``."""
+        return np.bincount(self.category[~self.crowd], minlength=n_categories).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainIncidence:
+    """Which species stand on which training image: one row an (image, category) pair.
+
+    ``image`` numbers distinct training images from 0 (``n_images`` in all, those without an
+    annotation included); ``category`` is a row of ``Categories``; ``n_objects`` the specimens
+    of that species on that image.
+    """
+
+    n_images: int
+    image: Ints
+    category: Ints
+    n_objects: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """All ground truth that an evaluation or an aggregation needs.
+
+    ``splits`` holds the splits whose files exist. ``train`` is ``None`` without ``train.json``.
+    ``digests`` maps each file that was read, relative to the benchmark folder, to its SHA-256.
+    """
+
+    categories: Categories
+    splits: dict[str, SplitTruth]
+    train: TrainIncidence | None
+    digests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """One SHA-256 over names and digests of all files: equal for equal benchmarks."""
+        text = "".join(f"{name}\0{digest}\n" for name, digest in sorted(self.digests.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def split(self, name: str) -> SplitTruth:
+        """The split's ground truth; ``UsageError`` when the benchmark has no such file."""
+        if name not in self.splits:
+            have = ", ".join(self.splits) or "none"
+            raise UsageError(
+                f"split {name!r}: the benchmark has no {ANNOTATIONS / (name + '.json')}; "
+                f"its splits are: {have}"
+            )
+        return self.splits[name]
+
+
+def _codes(texts: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
+    """Small integers equal where the texts are equal, -1 where blank; and the distinct texts."""
+    distinct = tuple(sorted({t for t in texts if t}))
+    number = {text: code for code, text in enumerate(distinct)}
+    return np.array([number.get(t, -1) for t in texts], np.int32), distinct
+
+
+def _category_names(raws: Iterable[RawSplit], problems: list[Problem]) -> dict[int, str]:
+    names: dict[int, str] = {}
+    home: dict[int, str] = {}
+    for raw in raws:
+        for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
+            if names.setdefault(number, name) != name:
+                problems.append(
+                    Problem(
+                        "category-name",
+                        raw.file,
+                        f"category {number} is {name!r}",
+                        f"{names[number]!r} as in {home[number]}",
+                        f"category {number}",
+                        "name",
+                        "files of two benchmark versions mixed",
+                    )
+                )
+            home.setdefault(number, raw.file)
+    return names
+
+
+def _split_truth(raw: RawSplit, categories: Categories, problems: list[Problem]) -> SplitTruth:
+    order = np.argsort(raw.image_ids, kind="stable")
+    image_ids = raw.image_ids[order]
+    at = np.searchsorted(image_ids, raw.image)
+    rows = categories.rows_of(raw.category)
+    for bad in np.flatnonzero(rows < 0):
+        where = f"annotation {raw.annotation_ids[bad]}"
+        found, wanted = f"category {raw.category[bad]}", "a category id of the benchmark"
+        kind = "annotation-category-unknown"
+        problems += [Problem(kind, raw.file, found, wanted, where, "category_id")]
+    by_image = np.argsort(at, kind="stable")
+    return SplitTruth(
+        name=raw.name,
+        image_ids=image_ids,
+        sizes=raw.sizes[order],
+        listed=np.sort(categories.rows_of(raw.category_ids)),
+        image=at[by_image],
+        category=rows[by_image],
+        boxes=raw.boxes[by_image],
+        area=raw.area[by_image],
+        crowd=raw.crowd[by_image],
+    )
+
+
+def _train_incidence(raw: RawSplit, ids: Ints) -> TrainIncidence:
+    image_ids = np.unique(raw.image_ids)
+    width = max(len(ids), 1)
+    pair = np.searchsorted(image_ids, raw.image) * width + np.searchsorted(ids, raw.category)
+    distinct, count = np.unique(pair, return_counts=True)
+    return TrainIncidence(
+        n_images=len(image_ids),
+        image=distinct // width,
+        category=distinct % width,
+        n_objects=count.astype(np.int64),
+    )
+
+
+def _train_counts(
+    train: TrainIncidence | None, name_code: Codes, n_categories: int
+) -> tuple[Ints, Ints]:
+    """Training images and objects per category row, by species name; -1 where there are none."""
+    none = np.full(n_categories, -1, np.int64)
+    if train is None or not len(train.image):
+        return none, none.copy()
+    species = name_code[train.category]
+    n_names = int(name_code.max()) + 1
+    pairs = np.unique(train.image * n_names + species)
+    images = np.bincount(pairs % n_names, minlength=n_names)[name_code]
+    objects = np.zeros(n_names, np.int64)
+    np.add.at(objects, species, train.n_objects)
+    return np.where(images > 0, images, -1), np.where(images > 0, objects[name_code], -1)
+
+
+def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
+    """Read a benchmark folder. ``InputError`` lists every fault of every file.
+
+    Wanted are ``species_taxonomy.csv`` and at least one COCO file in
+    ``detection/annotations_coco/``; any of the four splits may be absent.
+    """
+    directory = Path(benchmark_dir)
+    problems: list[Problem] = []
+    digests: dict[str, str] = {}
+    if not directory.is_dir():
+        what = "a file" if directory.exists() else "no such folder"
+        raise InputError(
+            [Problem("missing-folder", str(benchmark_dir), what, "the unpacked benchmark folder")]
+        )
+    taxonomy = read_taxonomy(directory / TAXONOMY, digests, problems)
+    folder = directory / ANNOTATIONS
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        problems.append(
+            Problem(
+                "missing-file",
+                ANNOTATIONS.as_posix(),
+                "no .json file",
+                "COCO annotation files",
+                cause="benchmark_dir is not the unpacked benchmark",
+            )
+        )
+    raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
+    names = _category_names(raws, problems)
+    if problems:
+        raise InputError(problems)
+
+    ids = np.array(sorted(names), np.int64)
+    ordered = [names[i] for i in ids.tolist()]
+    ranks = {
+        rank: _codes([taxonomy.get(name, {}).get(rank, "") for name in ordered]) for rank in RANKS
+    }
+    name_code, _ = _codes(ordered)
+    train_raw = next((raw for raw in raws if raw.name == "train"), None)
+    if train_raw is not None and not np.isin(train_raw.category, ids).all():
+        # told below, record by record, with the other files' dangling categories
+        train = None
+    else:
+        train = None if train_raw is None else _train_incidence(train_raw, ids)
+    n_images, n_objects = _train_counts(train, name_code, len(ids))
+    genus_code, genera = ranks["genus"]
+    categories = Categories(
+        ids=ids,
+        names=tuple(ordered),
+        name_code=name_code,
+        subfamily_code=ranks["subfamily"][0],
+        tribe_code=ranks["tribe"][0],
+        genus_code=genus_code,
+        genera=tuple(genera[code] if code >= 0 else "" for code in genus_code.tolist()),
+        distance_band=tuple(
+            taxonomy.get(n, {}).get("distance_band_vs_trainable", "") for n in ordered
+        ),
+        target_band=tuple(taxonomy.get(n, {}).get("target_band", "") for n in ordered),
+        n_train_images=n_images,
+        n_train_objects=n_objects,
+    )
+    splits = {raw.name: _split_truth(raw, categories, problems) for raw in raws}
+    if "semantic_ood" in splits:
+        for row in splits["semantic_ood"].listed.tolist():
+            band = categories.distance_band[row]
+            if band and band not in OOD_BANDS:
+                problems.append(
+                    Problem(
+                        "distance-band",
+                        TAXONOMY,
+                        repr(band),
+                        f"blank or one of {', '.join(OOD_BANDS)}",
+                        categories.names[row],
+                        "distance_band_vs_trainable",
+                    )
+                )
+    if problems:
+        raise InputError(problems)
+    known = {name: splits[name] for name in KNOWN_SPLITS if name in splits}
+    return Benchmark(categories, known, train, digests)

@@ -1,0 +1,343 @@
+"""Reading the benchmark's COCO annotation files: typed and quick, or fault by fault.
+
+The typed decoder stops at the first fault; only then is the file read again by a tolerant
+reader, which names every fault of every record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval.errors import Problem
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class _Image(msgspec.Struct):
+    id: int
+    width: float | None = None
+    height: float | None = None
+
+
+class _Annotation(msgspec.Struct):
+    id: int
+    image_id: int
+    category_id: int
+    bbox: tuple[float, float, float, float]
+    iscrowd: int | bool
+    area: float | None = None
+
+
+class _Category(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Coco(msgspec.Struct):
+    images: list[_Image]
+    annotations: list[_Annotation]
+    categories: list[_Category]
+
+
+@dataclass(frozen=True, slots=True)
+class RawSplit:
+    """A split's file as columns, ids not yet joined with anything."""
+
+    name: str
+    file: str
+    image_ids: Ints
+    sizes: Floats
+    category_ids: Ints
+    category_names: tuple[str, ...]
+    annotation_ids: Ints
+    image: Ints
+    category: Ints
+    boxes: Floats
+    area: Floats
+    crowd: Bools
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _as_id(value: object) -> int | None:
+    """An id as written: a whole number, 7.0 as well as 7; None for anything else."""
+    if not _is_number(value):
+        return None
+    assert isinstance(value, int | float)
+    return int(value) if value == int(value) and abs(value) < 2**63 else None
+
+
+def show(value: object, width: int = 60) -> str:
+    """A found value in a message: as JSON would spell it, cut to a readable length."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+class _Tolerant:
+    """Reads a COCO file that the typed decoder refused, naming every fault of every record."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+
+    def fault(
+        self, kind: str, record: str, name: str, found: str, wanted: str, cause: str = ""
+    ) -> None:
+        self.problems.append(Problem(kind, self.file, found, wanted, record, name, cause))
+
+    def read(self, data: bytes) -> _Coco | None:
+        try:
+            tree = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            self.fault(
+                "not-json",
+                "",
+                "",
+                str(error)[:200],
+                "a COCO JSON object",
+                "a half-written or damaged file",
+            )
+            return None
+        if not isinstance(tree, dict):
+            self.fault("not-coco", "", "", f"a JSON {type(tree).__name__}", "a COCO JSON object")
+            return None
+        parts: dict[str, list[Any]] = {}
+        for key in ("images", "annotations", "categories"):
+            if not isinstance(tree.get(key), list):
+                self.fault(
+                    "not-coco",
+                    "",
+                    key,
+                    show(tree.get(key)),
+                    f"a list of {key}",
+                    "not a COCO detection file",
+                )
+            else:
+                parts[key] = tree[key]
+        images = [self._image(i, r) for i, r in enumerate(parts.get("images", []))]
+        annotations = [self._annotation(i, r) for i, r in enumerate(parts.get("annotations", []))]
+        categories = [self._category(i, r) for i, r in enumerate(parts.get("categories", []))]
+        if self.problems:
+            return None
+        return _Coco(
+            [i for i in images if i], [a for a in annotations if a], [c for c in categories if c]
+        )
+
+    def _record(self, kind: str, index: int, record: object) -> dict[str, Any]:
+        if isinstance(record, dict):
+            return record
+        self.fault(f"{kind}-shape", f"{kind} record {index}", "", show(record), "a JSON object")
+        return {}
+
+    def _id(self, record: dict[str, Any], where: str, name: str) -> int:
+        value = _as_id(record.get(name))
+        if value is None:
+            self.fault(f"{name}-type", where, name, show(record.get(name)), "an integer")
+            return 0
+        return value
+
+    def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
+        value = record.get(name)
+        if value is not None and not _is_number(value):
+            self.fault(f"{name}-type", where, name, show(value), "a number of px")
+            return None
+        return value
+
+    def _image(self, index: int, record: object) -> _Image | None:
+        entry = self._record("image", index, record)
+        where = f"image record {index}"
+        if not entry:
+            return None
+        return _Image(
+            self._id(entry, where, "id"),
+            self._size(entry, where, "width"),
+            self._size(entry, where, "height"),
+        )
+
+    def _category(self, index: int, record: object) -> _Category | None:
+        entry = self._record("category", index, record)
+        where = f"category record {index}"
+        if not entry:
+            return None
+        if not isinstance(entry.get("name"), str):
+            self.fault("name-type", where, "name", show(entry.get("name")), "text")
+        return _Category(self._id(entry, where, "id"), str(entry.get("name")))
+
+    def _annotation(self, index: int, record: object) -> _Annotation | None:
+        entry = self._record("annotation", index, record)
+        if not entry:
+            return None
+        where = f"annotation {show(entry['id'])}" if "id" in entry else f"annotation record {index}"
+        box = entry.get("bbox")
+        if not (isinstance(box, list) and len(box) == 4 and all(_is_number(v) for v in box)):
+            self.fault(
+                "bbox-type", where, "bbox", show(box), "four finite numbers [x, y, w, h] in px"
+            )
+            box = [0.0, 0.0, 0.0, 0.0]
+        crowd = entry.get("iscrowd")
+        if "iscrowd" not in entry:
+            self.fault(
+                "iscrowd-missing",
+                where,
+                "iscrowd",
+                "no iscrowd",
+                "0 or 1 (crowd-aware annotations needed)",
+                "annotations of version 1, or stripped by a converter",
+            )
+            crowd = 0
+        elif crowd not in (0, 1):
+            self.fault("iscrowd-value", where, "iscrowd", show(crowd), "0 or 1")
+            crowd = 0
+        return _Annotation(
+            self._id(entry, where, "id"),
+            self._id(entry, where, "image_id"),
+            self._id(entry, where, "category_id"),
+            (float(box[0]), float(box[1]), float(box[2]), float(box[3])),
+            crowd if isinstance(crowd, bool | int) else int(crowd == 1),
+            self._size(entry, where, "area"),
+        )
+
+
+def _columns(name: str, file: str, coco: _Coco) -> RawSplit:
+    notes, images, kinds = coco.annotations, coco.images, coco.categories
+    nan = math.nan
+    return RawSplit(
+        name=name,
+        file=file,
+        image_ids=np.array([i.id for i in images], np.int64),
+        sizes=np.array(
+            [
+                (nan if i.width is None else i.width, nan if i.height is None else i.height)
+                for i in images
+            ],
+            np.float64,
+        ).reshape(-1, 2),
+        category_ids=np.array([c.id for c in kinds], np.int64),
+        category_names=tuple(c.name for c in kinds),
+        annotation_ids=np.array([a.id for a in notes], np.int64),
+        image=np.array([a.image_id for a in notes], np.int64),
+        category=np.array([a.category_id for a in notes], np.int64),
+        boxes=np.array([a.bbox for a in notes], np.float64).reshape(-1, 4),
+        area=np.array(
+            [a.bbox[2] * a.bbox[3] if a.area is None else a.area for a in notes], np.float64
+        ),
+        crowd=np.array([bool(a.iscrowd) for a in notes], np.bool_),
+    )
+
+
+def _repeated(values: Ints) -> Ints:
+    """Values that stand more than once, ascending."""
+    unique, count = np.unique(values, return_counts=True)
+    return unique[count > 1]
+
+
+def _check_columns(raw: RawSplit) -> list[Problem]:
+    """Faults that need the whole file: repeated ids, dangling references, bad sizes."""
+    problems: list[Problem] = []
+
+    def fault(kind: str, record: str, name: str, found: str, wanted: str, cause: str = "") -> None:
+        problems.append(Problem(kind, raw.file, found, wanted, record, name, cause))
+
+    for value in _repeated(raw.annotation_ids):
+        fault(
+            "annotation-id-repeated",
+            f"annotation {value}",
+            "id",
+            f"annotation id {value} used twice",
+            "each annotation id once",
+        )
+    for value in _repeated(raw.image_ids):
+        fault(
+            "image-id-repeated",
+            f"image {value}",
+            "id",
+            f"image id {value} used twice",
+            "each image id once",
+        )
+    for value in _repeated(raw.category_ids):
+        fault(
+            "category-id-repeated",
+            f"category {value}",
+            "id",
+            f"category id {value} used twice",
+            "each category id once",
+        )
+    for row in np.flatnonzero(~np.isin(raw.image, raw.image_ids)):
+        fault(
+            "annotation-image-unknown",
+            f"annotation {raw.annotation_ids[row]}",
+            "image_id",
+            f"image {raw.image[row]}",
+            "an id of this file's images",
+        )
+    bad = ~np.isfinite(raw.boxes).all(axis=1) | (raw.boxes[:, 2:] < 0).any(axis=1)
+    for row in np.flatnonzero(bad):
+        fault(
+            "annotation-box",
+            f"annotation {raw.annotation_ids[row]}",
+            "bbox",
+            show(raw.boxes[row].tolist()),
+            "finite x, y and w, h >= 0 in px",
+        )
+    for row in np.flatnonzero(~np.isfinite(raw.area) | (raw.area < 0)):
+        fault(
+            "annotation-area",
+            f"annotation {raw.annotation_ids[row]}",
+            "area",
+            show(float(raw.area[row])),
+            "a finite area >= 0 in px²",
+        )
+    return problems
+
+
+def read_split(
+    directory: Path, file: Path, digests: dict[str, str], problems: list[Problem]
+) -> RawSplit | None:
+    """One split's file as columns; ``None`` where its faults (added to ``problems``) forbid it.
+
+    The file's SHA-256 goes into ``digests`` under its path relative to the benchmark folder.
+    """
+    name = file.relative_to(directory).as_posix()
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        problems.append(
+            Problem("unreadable", name, error.strerror or str(error), "a readable file")
+        )
+        return None
+    digests[name] = hashlib.sha256(data).hexdigest()
+    coco: _Coco | None
+    try:
+        coco = msgspec.json.decode(data, type=_Coco)
+        if any(a.iscrowd not in (0, 1) for a in coco.annotations):
+            raise msgspec.ValidationError("iscrowd")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        tolerant = _Tolerant(name)
+        coco = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
+        problems += tolerant.problems
+    if coco is None:
+        return None
+    try:
+        raw = _columns(file.stem, name, coco)
+    except OverflowError:
+        problems.append(Problem("id-range", name, "an id beyond 64 bits", "ids that fit 64 bits"))
+        return None
+    problems += _check_columns(raw)
+    return raw
