@@ -69,13 +69,14 @@ class RawSplit:
     crowd: Bools
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a finite number (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _as_id(value: object) -> int | None:
+def as_id(value: object) -> int | None:
     """An id as written: a whole number, 7.0 as well as 7; None for anything else."""
-    if not _is_number(value):
+    if not is_number(value):
         return None
     assert isinstance(value, int | float)
     return int(value) if value == int(value) and abs(value) < 2**63 else None
@@ -147,7 +148,7 @@ class _Tolerant:
         return {}
 
     def _id(self, record: dict[str, Any], where: str, name: str) -> int:
-        value = _as_id(record.get(name))
+        value = as_id(record.get(name))
         if value is None:
             self.fault(f"{name}-type", where, name, show(record.get(name)), "an integer")
             return 0
@@ -155,7 +156,7 @@ class _Tolerant:
 
     def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
         value = record.get(name)
-        if value is not None and not _is_number(value):
+        if value is not None and not is_number(value):
             self.fault(f"{name}-type", where, name, show(value), "a number of px")
             return None
         return value
@@ -186,7 +187,7 @@ class _Tolerant:
             return None
         where = f"annotation {show(entry['id'])}" if "id" in entry else f"annotation record {index}"
         box = entry.get("bbox")
-        if not (isinstance(box, list) and len(box) == 4 and all(_is_number(v) for v in box)):
+        if not (isinstance(box, list) and len(box) == 4 and all(is_number(v) for v in box)):
             self.fault(
                 "bbox-type", where, "bbox", show(box), "four finite numbers [x, y, w, h] in px"
             )

@@ -1,0 +1,435 @@
+"""A split's detections as columns, strictly checked against the benchmark.
+
+The file is decoded in pieces of a few MB straight into columns, so that memory follows the
+columns and not the text. The typed decoder stops at the first fault; only then does a tolerant
+pass read the file again and name every fault of every record.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+import numpy as np
+
+from benchmark_eval.benchmark import NAMED_SPLITS, Benchmark, SplitTruth
+from benchmark_eval.coco_files import Floats, Ints, as_id, is_number, show
+from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.results import OnInvalid
+
+PIECE = 4 * 1024 * 1024
+"""Bytes of JSON text that are decoded at a time."""
+
+MAX_LISTED = 100_000
+"""Faults of one file that are kept as text; beyond it they are only counted."""
+
+
+class _Prediction(msgspec.Struct, gc=False):
+    image_id: int
+    category_id: int
+    bbox: tuple[float, float, float, float]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The detections of one split that are scored, one a row, in file order.
+
+    ``image`` is a row of ``SplitTruth.image_ids``, ``category`` a row of ``Categories``;
+    ``boxes`` is (detections, 4) x, y, w, h in px; ``score`` lies in [0, 1].
+    ``n_left_out`` counts detections of the benchmark's categories that the split does not list
+    (iid_test and inat_test only); ``dropped`` counts invalid records by reason, empty unless
+    they were asked to be dropped. ``sha256`` is the digest of the file's bytes as stored.
+    """
+
+    image: Ints
+    category: Ints
+    boxes: Floats
+    score: Floats
+    n_left_out: int
+    dropped: dict[str, int]
+    file: str
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+@dataclass(slots=True)
+class _Columns:
+    image_id: Ints
+    category_id: Ints
+    boxes: Floats
+    score: Floats
+
+
+def predictions_file(predictions_dir: str | Path, split: str) -> Path:
+    """The split's file in a model's folder: ``<split>_predictions.json`` or the same with ``.gz``.
+
+    ``InputError`` when neither or both exist.
+    """
+    plain = Path(predictions_dir) / f"{split}_predictions.json"
+    packed = plain.with_name(f"{plain.name}.gz")
+    found = [path for path in (plain, packed) if path.exists()]
+    if len(found) == 2:
+        raise InputError(
+            [
+                Problem(
+                    "two-files",
+                    str(plain),
+                    f"{plain.name} and {packed.name}",
+                    "only one of the two",
+                    cause="a stale copy; nothing tells which one is meant",
+                )
+            ]
+        )
+    if not found:
+        folder = Path(predictions_dir)
+        what = "no such file" if folder.is_dir() else f"no folder {folder}"
+        raise InputError(
+            [
+                Problem(
+                    "missing-file",
+                    str(plain),
+                    what,
+                    f"the model's detections on {split} (an empty list [] if it found nothing)",
+                )
+            ]
+        )
+    return found[0]
+
+
+# --------------------------------------------------------------------------------------------
+# Decoding
+# --------------------------------------------------------------------------------------------
+
+_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+
+
+def _pieces(stream: IO[bytes], hasher: Any) -> Iterator[bytes]:
+    """The text of a JSON list in pieces that are lists themselves, cut between two records.
+
+    A cut at ``},{`` that is not between two top-level records (inside a nested list or a text)
+    leaves a piece with unbalanced brackets or quotes, which the decoder refuses; the caller
+    then falls back to reading the whole file. So a wrong cut can never give wrong records.
+    """
+    rest = b""
+    first = True
+    while block := stream.read(PIECE):
+        hasher.update(block)
+        text = rest + block
+        cut = _last_cut(text)
+        if cut is None:
+            rest = text
+            continue
+        head, rest = text[: cut[0] + 1], text[cut[1] - 1 :]
+        yield head + b"]" if first else b"[" + head + b"]"
+        first = False
+    yield rest if first else b"[" + rest
+
+
+def _last_cut(text: bytes) -> tuple[int, int] | None:
+    """Where the last ``},{`` of the text lies, as the span from its first brace to its last."""
+    end = len(text)
+    while (brace := text.rfind(b"{", 0, end)) > 0:
+        start = text.rfind(b"}", 0, brace)
+        if start >= 0 and (found := _BETWEEN.match(text, start, brace + 1)):
+            return found.span()
+        end = brace
+    return None
+
+
+def _typed_columns(stream: IO[bytes], hasher: Any) -> _Columns:
+    """Decode piece by piece; ``msgspec.DecodeError`` or ``OverflowError`` at the first fault."""
+    decoder = msgspec.json.Decoder(list[_Prediction])
+    ids: list[Ints] = []
+    kinds: list[Ints] = []
+    boxes: list[Floats] = []
+    scores: list[Floats] = []
+    for piece in _pieces(stream, hasher):
+        records = decoder.decode(piece)
+        n = len(records)
+        ids.append(np.fromiter(map(attrgetter("image_id"), records), np.int64, n))
+        kinds.append(np.fromiter(map(attrgetter("category_id"), records), np.int64, n))
+        scores.append(np.fromiter(map(attrgetter("score"), records), np.float64, n))
+        flat = chain.from_iterable(map(attrgetter("bbox"), records))
+        boxes.append(np.fromiter(flat, np.float64, 4 * n).reshape(n, 4))
+    return _Columns(
+        np.concatenate(ids), np.concatenate(kinds), np.concatenate(boxes), np.concatenate(scores)
+    )
+
+
+def _records(data: bytes, file: str) -> list[Any]:
+    """The file as plain JSON; ``InputError`` when it is no JSON list."""
+    try:
+        tree = json.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            [
+                Problem(
+                    "not-json",
+                    file,
+                    str(error)[:200] or type(error).__name__,
+                    "a JSON list of detections",
+                    cause="a half-written or damaged file",
+                )
+            ]
+        ) from None
+    if not isinstance(tree, list):
+        keys = f" with the keys {', '.join(map(str, tree))[:80]}" if isinstance(tree, dict) else ""
+        raise InputError(
+            [
+                Problem(
+                    "not-a-list",
+                    file,
+                    f"a JSON {type(tree).__name__}{keys}",
+                    "a JSON list of {image_id, category_id, bbox, score}",
+                    cause="a whole COCO file instead of its results" if keys else "",
+                )
+            ]
+        )
+    return tree
+
+
+class _Faults:
+    """Collects the faults of one file and which records they strike."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self.reason: dict[int, str] = {}
+
+    def add(
+        self, row: int, reason: str, name: str, found: str, wanted: str, cause: str = ""
+    ) -> None:
+        """One fault of record ``row``; ``reason`` is what a dropped record is counted under."""
+        self.reason.setdefault(row, reason)
+        if len(self.problems) < MAX_LISTED:
+            kind = f"{reason}: {name}" if name else reason
+            self.problems.append(
+                Problem(kind, self.file, found, wanted, f"record {row}", name, cause)
+            )
+
+
+def _tolerant_columns(data: bytes, faults: _Faults) -> tuple[_Columns, Ints]:
+    """Every record that has the right types, as columns, and its place in the file."""
+    rows: list[int] = []
+    ids: list[int] = []
+    kinds: list[int] = []
+    boxes: list[list[float]] = []
+    scores: list[float] = []
+    for row, record in enumerate(_records(data, faults.file)):
+        if not isinstance(record, dict):
+            faults.add(row, "malformed", "", show(record), "a JSON object")
+            continue
+        numbers: dict[str, int] = {}
+        for name in ("image_id", "category_id"):
+            value = as_id(record.get(name))
+            if value is None:
+                wanted = "an integer of this split" if name == "image_id" else "an integer"
+                found = show(record[name]) if name in record else "nothing"
+                faults.add(row, "malformed", name, found, f"{name} must be {wanted}")
+            else:
+                numbers[name] = value
+        box = record.get("bbox")
+        if not (isinstance(box, list) and len(box) == 4):
+            found = show(box) if "bbox" in record else "nothing"
+            faults.add(row, "malformed", "bbox", found, "four numbers [x, y, w, h] in px")
+        elif not all(isinstance(v, int | float) and not isinstance(v, bool) for v in box):
+            faults.add(row, "malformed", "bbox", show(box), "four numbers [x, y, w, h] in px")
+        elif not all(map(is_number, box)):
+            faults.add(row, "bad box", "bbox", show(box), "finite numbers", "bbox not finite")
+        score = record.get("score")
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            found = show(score) if "score" in record else "nothing"
+            faults.add(row, "malformed", "score", found, "score must be a number")
+        elif not is_number(score):
+            faults.add(row, "score out of range", "score", show(score), "a number in [0, 1]")
+        if row not in faults.reason:
+            assert isinstance(box, list)
+            assert isinstance(score, int | float)
+            rows.append(row)
+            ids.append(numbers["image_id"])
+            kinds.append(numbers["category_id"])
+            boxes.append([float(v) for v in box])
+            scores.append(float(score))
+    return (
+        _Columns(
+            np.array(ids, np.int64),
+            np.array(kinds, np.int64),
+            np.array(boxes, np.float64).reshape(-1, 4),
+            np.array(scores, np.float64),
+        ),
+        np.array(rows, np.int64),
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+# --------------------------------------------------------------------------------------------
+
+
+def _check_values(
+    columns: _Columns,
+    place: Ints,
+    image: Ints,
+    category: Ints,
+    truth: SplitTruth,
+    faults: _Faults,
+) -> None:
+    """Faults of records that have the right types: unknown ids, impossible boxes, odd scores."""
+
+    def strike(
+        bad: Any, reason: str, name: str, found: Callable[[int], str], wanted: str, cause: str = ""
+    ) -> None:
+        for row in np.flatnonzero(bad).tolist():
+            faults.add(int(place[row]), reason, name, found(row), wanted, cause)
+
+    boxes, score = columns.boxes, columns.score
+    if len(image) and (image < 0).any():
+        span = f"{truth.image_ids[0]} to {truth.image_ids[-1]}" if len(truth.image_ids) else "none"
+        bad = int((image < 0).sum())
+        strike(
+            image < 0,
+            "unknown image id",
+            "image_id",
+            lambda row: f"image_id {columns.image_id[row]}",
+            f"an image of {truth.name} (its ids: {span})",
+            f"{bad} of {len(image)} records have an image_id that is not in the split: "
+            "predictions of another split, or ids of another annotation file",
+        )
+    if (category < 0).any():
+        zero_based = bool((columns.category_id == 0).any())
+        strike(
+            category < 0,
+            "unknown category id",
+            "category_id",
+            lambda row: f"category_id {columns.category_id[row]} not in benchmark",
+            "a category id of some split file",
+            "0-based category ids, or class numbers of the model instead of the benchmark's ids"
+            if zero_based
+            else "class numbers of the model instead of the benchmark's ids",
+        )
+    strike(
+        ~np.isfinite(boxes).all(axis=1),
+        "bad box",
+        "bbox",
+        lambda row: str(boxes[row].tolist()),
+        "finite numbers",
+        "bbox not finite",
+    )
+    strike(
+        (boxes[:, 2:] < 0).any(axis=1),
+        "bad box",
+        "bbox",
+        lambda row: str(boxes[row].tolist()),
+        "w >= 0 and h >= 0 in px",
+        "corners in the wrong order, or x2, y2 where w, h belong",
+    )
+    out = ~((score >= 0) & (score <= 1))
+    percent = bool(len(score)) and float(np.nanmax(score)) > 1 and float(np.nanmax(score)) <= 100
+    strike(
+        out,
+        "score out of range",
+        "score",
+        lambda row: f"score {score[row]:g} outside [0,1]",
+        "a confidence in [0, 1]",
+        "percent instead of shares" if percent else "logits or an unbounded score",
+    )
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+def _read_columns(path: Path, faults: _Faults) -> tuple[_Columns, Ints, str]:
+    """Columns, each row's place in the file, and the digest of the file's bytes."""
+    hasher = hashlib.sha256()
+    try:
+        with _open(path) as stream:
+            columns = _typed_columns(stream, hasher)
+        place = np.arange(len(columns.score))
+        if path.suffix == ".gz":
+            hasher = _hash_file(path)
+        return columns, place, hasher.hexdigest()
+    except (msgspec.DecodeError, OverflowError, UnicodeDecodeError, RecursionError):
+        pass  # told fault by fault below, outside the handler so that no context is chained
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, faults.file, error) from None
+    try:
+        with _open(path) as stream:
+            data = stream.read()
+        digest = _hash_file(path).hexdigest()
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, faults.file, error) from None
+    columns, place = _tolerant_columns(data, faults)
+    return columns, place, digest
+
+
+def _hash_file(path: Path) -> Any:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256")
+
+
+def _unreadable(path: Path, file: str, error: Exception) -> InputError:
+    what = getattr(error, "strerror", None) or str(error)
+    cause = "a truncated or damaged gzip file" if path.suffix == ".gz" else ""
+    return InputError([Problem("unreadable", file, what, "a readable file", cause=cause)])
+
+
+def read_predictions(
+    path: str | Path, benchmark: Benchmark, split: str, on_invalid: OnInvalid = "error"
+) -> Predictions:
+    """Read and check one prediction file.
+
+    ``InputError`` lists every invalid record. With ``on_invalid="drop"`` invalid records are
+    left out and counted by reason instead; a file that is no JSON list is an error all the same.
+    Integral floats (7.0) are ids. On iid_test and inat_test, detections whose category is in the
+    benchmark but not listed by the split are left out and counted (as the benchmark's evaluator
+    does); on semantic_ood and train they stay.
+    """
+    path = Path(path)
+    truth = benchmark.split(split)
+    faults = _Faults(str(path))
+    columns, place, digest = _read_columns(path, faults)
+    image = _rows_of_images(columns.image_id, truth)
+    category = benchmark.categories.rows_of(columns.category_id)
+    _check_values(columns, place, image, category, truth, faults)
+    if faults.reason and on_invalid == "error":
+        raise InputError(sorted(faults.problems, key=lambda p: int(p.record.split()[1])))
+    keep = np.ones(len(place), np.bool_)
+    if faults.reason:
+        keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))
+    n_valid = int(keep.sum())
+    if split in NAMED_SPLITS:
+        keep &= np.isin(category, truth.listed)
+    return Predictions(
+        image=image[keep],
+        category=category[keep],
+        boxes=columns.boxes[keep],
+        score=columns.score[keep],
+        n_left_out=n_valid - int(keep.sum()),
+        dropped=dict(sorted(Counter(faults.reason.values()).items())),
+        file=path.name,
+        sha256=digest,
+    )
+
+
+def _rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:
+    if not len(truth.image_ids):
+        return np.full(len(image_id), -1, np.int64)
+    at = np.searchsorted(truth.image_ids, image_id).clip(max=len(truth.image_ids) - 1)
+    return np.where(truth.image_ids[at] == image_id, at, -1)
