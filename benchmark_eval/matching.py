@@ -1,0 +1,403 @@
+"""Pairing detections with ground truth, and the two matchings: the only hot loops.
+
+One IoU pass per split (``find_pairs``) keeps the few pairs that can matter; both matchings
+work on those pairs alone. A detection that can take only one specimen, which no ambiguous
+detection can take, needs no loop: the specimen goes to the first detection that reaches the
+threshold. What is left is decided in rounds: round ``r`` lets the ``r``-th detection of every
+image choose at once, with thresholds and area ranges as array axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval.benchmark import SplitTruth
+from benchmark_eval.coco_files import Bools, Floats, Ints
+from benchmark_eval.predictions import Predictions
+
+PAIRS_AT_ONCE = 1_000_000
+"""Candidate pairs whose IoU is computed at a time; bounds the memory of the IoU pass."""
+
+Taken = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """The detections of a split in image order (file order within an image), ready to match.
+
+    ``position`` is a detection's place in the split-wide order (descending score, then
+    ascending image id, then file order), in which COCO accumulates; ``rank`` its 0-based place
+    in its image by descending score; ``rank_in_category`` the same among its image's detections
+    of its category.
+    """
+
+    image: Ints
+    category: Ints
+    boxes: Floats
+    area: Floats
+    score: Floats
+    position: Ints
+    rank: Ints
+    rank_in_category: Ints
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+def order_detections(predictions: Predictions, n_categories: int) -> Detections:
+    """Sort predictions by image and number them as COCO does."""
+    by_image = np.argsort(predictions.image, kind="stable")
+    image = predictions.image[by_image]
+    category = predictions.category[by_image]
+    boxes = predictions.boxes[by_image]
+    score = predictions.score[by_image]
+    by_score = np.argsort(-score, kind="stable")
+    position = np.empty(len(score), np.int64)
+    position[by_score] = np.arange(len(score))
+    return Detections(
+        image=image,
+        category=category,
+        boxes=boxes,
+        area=boxes[:, 2] * boxes[:, 3],
+        score=score,
+        position=position,
+        rank=_rank_in_group(image, by_score),
+        rank_in_category=_rank_in_group(image * (n_categories + 1) + category, by_score),
+    )
+
+
+def _rank_in_group(group: Ints, by_score: Ints) -> Ints:
+    """0-based place of each row within its group, taking the rows in the order ``by_score``."""
+    ordered = group[by_score]
+    grouped = np.argsort(ordered, kind="stable")
+    sorted_groups = ordered[grouped]
+    first = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]][: len(group)])
+    length = np.diff(np.r_[first, len(group)])
+    rank = np.empty(len(group), np.int64)
+    rank[by_score[grouped]] = np.arange(len(group)) - np.repeat(first, length)
+    return rank
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Detection and ground truth boxes of one image that overlap enough to matter.
+
+    Sorted by detection, then by ground truth in file order. ``iou`` is the plain IoU;
+    ``overlap`` is what COCO compares: the IoU, or for a crowd region the intersection over the
+    detection's area. ``crowd`` says which of the two a pair is.
+    """
+
+    detection: Ints
+    truth: Ints
+    iou: Floats
+    overlap: Floats
+    crowd: Bools
+
+    def subset(self, keep: Bools) -> Pairs:
+        """The pairs where ``keep`` is true."""
+        return Pairs(
+            self.detection[keep],
+            self.truth[keep],
+            self.iou[keep],
+            self.overlap[keep],
+            self.crowd[keep],
+        )
+
+
+def find_pairs(detections: Detections, truth: SplitTruth, floor: float) -> Pairs:
+    """All pairs with IoU >= ``floor`` (and > 0), or on a crowd region with either measure so.
+
+    Arithmetic and its order are those of pycocotools' ``bbIou``, so that the values are equal
+    to the last bit.
+    """
+    parts = [
+        _pairs_of(detections, truth, np.flatnonzero(~truth.crowd), floor, crowd=False),
+        _pairs_of(detections, truth, np.flatnonzero(truth.crowd), floor, crowd=True),
+    ]
+    detection, at, iou, overlap, crowd = (
+        np.concatenate([part[i] for part in parts]) for i in range(5)
+    )
+    order = np.lexsort((at, detection))
+    return Pairs(detection[order], at[order], iou[order], overlap[order], crowd[order])
+
+
+def _pairs_of(
+    detections: Detections, truth: SplitTruth, rows: Ints, floor: float, *, crowd: bool
+) -> tuple[Ints, Ints, Floats, Floats, Bools]:
+    """Pairs of all detections with the ground truth ``rows`` (one kind: scored or crowd)."""
+    order = np.lexsort((truth.boxes[rows, 0], truth.image[rows]))
+    rows = rows[order]
+    low, high = _windows(detections, truth, rows, floor, crowd=crowd)
+    count = high - low
+    ends = np.cumsum(count)
+    found: list[tuple[Ints, Ints, Floats, Floats]] = []
+    start = 0
+    while start < len(count):
+        done = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")), start + 1)
+        if count[start:stop].any():
+            found.append(
+                _measure(detections, truth, rows, start, low, count[start:stop], floor, crowd=crowd)
+            )
+        start = stop
+    if not found:
+        none = np.empty(0, np.int64), np.empty(0)
+        return none[0], none[0], none[1], none[1], np.empty(0, np.bool_)
+    detection, at, iou, overlap = (np.concatenate([f[i] for f in found]) for i in range(4))
+    return detection, at, iou, overlap, np.full(len(detection), crowd)
+
+
+def _windows(
+    detections: Detections, truth: SplitTruth, rows: Ints, floor: float, *, crowd: bool
+) -> tuple[Ints, Ints]:
+    """Range of ``rows`` (sorted by image, then x) that each detection must be measured against.
+
+    IoU >= t asks that the boxes share at least the fraction t of either width, hence
+    -w (1 - t) / t <= x_truth - x_detection <= w (1 - t) with w the detection's width. Sorted by
+    x, that is a narrow range on a dense plate. A crowd region may be of any width: whole image.
+    """
+    n_images = len(truth.image_ids)
+    image = truth.image[rows]
+    first = np.searchsorted(image, np.arange(n_images + 1))
+    low, high = first[detections.image], first[detections.image + 1]
+    x, width = detections.boxes[:, 0], detections.boxes[:, 2]
+    reach = max(
+        (
+            float(np.abs(boxes).max())
+            for boxes in (detections.boxes, truth.boxes[rows])
+            if len(boxes)
+        ),
+        default=0.0,
+    )
+    # images are laid side by side on one axis, `stride` apart, so that one search serves all;
+    # beyond this size the sums would lose the millihundredths of a pixel that `slack` allows for
+    stride = 4 * reach + 4
+    if crowd or stride * n_images > 1e12:
+        return low, high
+    slack = (1e-3 + 1e-6 * width) / floor
+    origin = detections.image * stride
+    line = image * stride + truth.boxes[rows, 0]
+    left = np.searchsorted(line, origin + x - width * (1 - floor) / floor - slack, side="left")
+    right = np.searchsorted(line, origin + x + width * (1 - floor) + slack, side="right")
+    return np.maximum(low, left), np.maximum(np.maximum(low, left), np.minimum(high, right))
+
+
+def _measure(
+    detections: Detections,
+    truth: SplitTruth,
+    rows: Ints,
+    start: int,
+    low: Ints,
+    count: Ints,
+    floor: float,
+    *,
+    crowd: bool,
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """IoU of detections ``start, start + 1, ...`` with their windows; pairs that reach it."""
+    local = np.repeat(np.arange(len(count)), count)
+    detection = local + start
+    offset = np.arange(len(local)) - np.repeat(np.cumsum(count) - count, count)
+    at = rows[low[detection] + offset]
+    d, g = detections.boxes, truth.boxes
+    width = np.minimum(d[detection, 2] + d[detection, 0], g[at, 2] + g[at, 0]) - np.maximum(
+        d[detection, 0], g[at, 0]
+    )
+    near = width > 0
+    detection, at, width = detection[near], at[near], width[near]
+    height = np.minimum(d[detection, 3] + d[detection, 1], g[at, 3] + g[at, 1]) - np.maximum(
+        d[detection, 1], g[at, 1]
+    )
+    near = height > 0
+    detection, at, width, height = detection[near], at[near], width[near], height[near]
+    inter = width * height
+    area = detections.area[detection]
+    # an intersection can underflow to zero beside areas that do too: no overlap then
+    with np.errstate(invalid="ignore", divide="ignore"):
+        iou = inter / (area + g[at, 2] * g[at, 3] - inter)
+        overlap = inter / area if crowd else iou
+    keep = (
+        ((iou >= floor) & (iou > 0)) | (overlap >= floor) if crowd else (iou >= floor) & (iou > 0)
+    )
+    return detection[keep], at[keep], iou[keep], overlap[keep]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Who took what, for every threshold and area range.
+
+    ``taker`` is (thresholds, areas, ground truth): the detection that took the specimen, -1 for
+    none (and for crowd regions, which many detections can take). ``absorbed[t][a]`` are the
+    detections that fell to a crowd region.
+    """
+
+    taker: Taken
+    absorbed: list[list[Ints]]
+
+
+def greedy_match(
+    pairs: Pairs,
+    overlap: Floats,
+    position: Ints,
+    group: Ints,
+    n_truth: int,
+    thresholds: Floats,
+    ignored: Bools,
+    *,
+    last_on_ties: bool,
+) -> Match:
+    """Let each detection of a group, best first, take the best free ground truth.
+
+    ``overlap`` is the measure to compare, one a pair; ``position`` (per detection) says who
+    comes first, ``group`` (per detection) who competes. ``ignored`` is (areas, ground truth):
+    such ground truth is taken only where no other reaches the threshold. Crowd pairs are taken
+    without being used up. On equal overlap the first ground truth in file order wins, or the
+    last (COCO). No cap: as better detections choose first, a cap of n is the same matching
+    without the detections of rank n and beyond.
+    """
+    n_areas = len(ignored)
+    taker = np.full((len(thresholds), n_areas, n_truth), -1, np.int32)
+    absorbed: list[list[list[Ints]]] = [[[] for _ in range(n_areas)] for _ in thresholds]
+    choices = (
+        np.bincount(pairs.detection)[pairs.detection] if len(pairs.detection) else pairs.detection
+    )
+    contested = np.zeros(n_truth, np.bool_)
+    contested[pairs.truth[choices > 1]] = True
+    hard = contested[pairs.truth]
+
+    # one candidate each: the best detection that reaches the threshold takes it; written worst
+    # first, so that the best is what stays
+    easy = np.flatnonzero(~hard)
+    easy = easy[np.argsort(-position[pairs.detection[easy]], kind="stable")]
+    for t, threshold in enumerate(thresholds):
+        reach = easy[overlap[easy] >= threshold]
+        on_crowd = pairs.crowd[reach]
+        solo = reach[~on_crowd]
+        taker[t][:, pairs.truth[solo]] = pairs.detection[solo]
+        if on_crowd.any():
+            for a in range(n_areas):
+                absorbed[t][a].append(pairs.detection[reach[on_crowd]])
+
+    _rounds(
+        pairs,
+        overlap,
+        position,
+        group,
+        np.flatnonzero(hard),
+        thresholds,
+        ignored,
+        taker,
+        absorbed,
+        last_on_ties=last_on_ties,
+    )
+    none = np.empty(0, np.int64)
+    return Match(taker, [[np.concatenate([none, *a]) for a in row] for row in absorbed])
+
+
+def _rounds(
+    pairs: Pairs,
+    overlap: Floats,
+    position: Ints,
+    group: Ints,
+    hard: Ints,
+    thresholds: Floats,
+    ignored: Bools,
+    taker: Taken,
+    absorbed: list[list[list[Ints]]],
+    *,
+    last_on_ties: bool,
+) -> None:
+    """Decide the pairs ``hard`` in rounds; fills ``taker`` and ``absorbed`` in place."""
+    if not len(hard):
+        return
+    rivals = np.unique(pairs.detection[hard])
+    turn_of_rival = _rank_in_group(group[rivals], np.argsort(position[rivals], kind="stable"))
+    turn = turn_of_rival[np.searchsorted(rivals, pairs.detection[hard])]
+    # pairs are sorted by detection, then file order of the ground truth; a stable sort keeps it
+    order = np.argsort(turn, kind="stable")
+    hard, turn = hard[order], turn[order]
+    limits = np.searchsorted(turn, np.arange(turn[-1] + 2))
+    limit = thresholds[:, None, None]
+    for begin, end in zip(limits[:-1].tolist(), limits[1:].tolist(), strict=True):
+        at = hard[begin:end]
+        truth, detection, on_crowd = pairs.truth[at], pairs.detection[at], pairs.crowd[at]
+        new = np.flatnonzero(np.r_[True, detection[1:] != detection[:-1]])
+        size = np.diff(np.r_[new, len(at)])
+        free = ((taker[:, :, truth] < 0) | on_crowd) & (overlap[at] >= limit)
+        second = ignored[:, truth]
+        value = np.where(free, overlap[at], -1.0)
+        best_first = np.maximum.reduceat(np.where(second, -1.0, value), new, axis=2)
+        best_second = np.maximum.reduceat(np.where(second, value, -1.0), new, axis=2)
+        use_second = best_first < 0
+        best = np.where(use_second, best_second, best_first)
+        chosen = (value == np.repeat(best, size, axis=2)) & (value >= 0)
+        chosen &= second == np.repeat(use_second, size, axis=2)
+        place = np.arange(len(at))
+        if last_on_ties:
+            pick = np.maximum.reduceat(np.where(chosen, place, -1), new, axis=2)
+            taken = pick >= 0
+        else:
+            pick = np.minimum.reduceat(np.where(chosen, place, len(at)), new, axis=2)
+            taken = pick < len(at)
+        t, a, n = np.nonzero(taken)
+        picked = pick[t, a, n]
+        crowded = on_crowd[picked]
+        taker[t[~crowded], a[~crowded], truth[picked[~crowded]]] = detection[picked[~crowded]]
+        for i in np.flatnonzero(crowded):
+            absorbed[t[i]][a[i]].append(detection[picked[i : i + 1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Localisation:
+    """The localisation matching of a split: species ignored, no cap, one IoU threshold.
+
+    ``hit`` and ``hit_truth`` are the rows of detections and of ground truth that belong
+    together, in image order and descending score; ``hit_iou`` their IoU.
+    ``false_positive`` are the rows of detections that hit nothing and lie on no crowd region.
+    ``judged`` = hits and false positives, in image order and descending score.
+    """
+
+    hit: Ints
+    hit_truth: Ints
+    hit_iou: Floats
+    false_positive: Ints
+    judged: Ints
+
+
+def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float) -> Localisation:
+    """Match detections and scored specimens at one IoU (the benchmark's evaluator).
+
+    Per image, descending score: each takes the free scored specimen with the highest
+    IoU >= ``iou``, the first in file order on equal IoU. One that took nothing and has plain
+    IoU >= ``iou`` with a crowd region leaves the analysis; the rest are false positives.
+    """
+    reach = pairs.iou >= iou
+    scored = pairs.subset(reach & ~pairs.crowd)
+    n_truth = len(truth.image)
+    match = greedy_match(
+        scored,
+        scored.iou,
+        detections.position,
+        detections.image,
+        n_truth,
+        np.array([iou]),
+        np.zeros((1, n_truth), np.bool_),
+        last_on_ties=False,
+    )
+    taker = match.taker[0, 0]
+    found = np.flatnonzero(taker >= 0)
+    hit = taker[found].astype(np.int64)
+    order = np.lexsort((detections.rank[hit], detections.image[hit]))
+    hit, found = hit[order], found[order]
+    is_hit = np.zeros(len(detections), np.bool_)
+    is_hit[hit] = True
+    on_crowd = np.zeros(len(detections), np.bool_)
+    on_crowd[pairs.detection[reach & pairs.crowd]] = True
+    missed = np.flatnonzero(~is_hit & ~on_crowd)
+    judged = np.flatnonzero(is_hit | ~on_crowd)
+    judged = judged[np.lexsort((detections.rank[judged], detections.image[judged]))]
+    pair_key = scored.detection * n_truth + scored.truth
+    hit_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
+    return Localisation(hit, found, hit_iou, missed, judged)
