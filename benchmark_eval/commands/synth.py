@@ -1,0 +1,80 @@
+"""``benchmark-eval synth``: make a synthetic benchmark and simulated predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("synth")
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for benchmark/, predictions/<model>/ and manifest.csv.",
+)
+@click.option(
+    "--scale",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Size in (0, 1]; 1 has the real benchmark's counts. Species, bands and targets all stay.",
+)
+@click.option(
+    "--test-scale",
+    type=float,
+    default=None,
+    help="Size of iid_test and inat_test, if it is to differ from --scale.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other data.")
+@click.option("--sweep", is_flag=True, help="Make all 153 models of the sweep, not just one.")
+@click.option(
+    "--boxes-per-specimen",
+    type=float,
+    default=21.0,
+    show_default=True,
+    help="Predicted boxes for each scored specimen, on average; never over 300 an image.",
+)
+@click.option(
+    "--jobs", type=int, default=None, help="Processes side by side; all cores if not given."
+)
+def command(
+    output_dir: Path,
+    scale: float,
+    test_scale: float | None,
+    seed: int,
+    sweep: bool,
+    boxes_per_specimen: float,
+    jobs: int | None,
+) -> None:
+    """Make a synthetic benchmark and simulated predictions: invented species, no images.
+
+    The counts, the layout and the columns are the real benchmark's; the names and every box are
+    invented. The same options give the same bytes.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from benchmark_eval.synthetic import write_synthetic
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("simulated models", total=153 if sweep else 1)
+        made = write_synthetic(
+            output_dir,
+            scale=scale,
+            test_scale=test_scale,
+            seed=seed,
+            sweep=sweep,
+            boxes_per_specimen=boxes_per_specimen,
+            jobs=jobs,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    click.echo(
+        f"{made.n_models} model{'s' if made.n_models != 1 else ''}, {made.n_detections:,} "
+        f"detections, {made.n_bytes / 1e6:.1f} MB of predictions (synthetic)\n"
+        f"benchmark:   {made.benchmark_dir}\n"
+        f"predictions: {made.predictions_dir}\n"
+        f"manifest:    {made.manifest}"
+    )

@@ -1,0 +1,47 @@
+"""Random numbers by name: each thing that is drawn has its own stream.
+
+A stream hangs on the seed and on the name of what is drawn with it, never on what was drawn
+before, so that one more model or split changes no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+
+
+def stream(seed: int, *name: str) -> np.random.Generator:
+    """The generator of ``name`` under ``seed`` (the same on every machine and in every process)."""
+    digest = hashlib.sha256("\x1f".join(name).encode()).digest()
+    words = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
+    return np.random.default_rng(np.random.SeedSequence([seed, *words]))
+
+
+def apportion(
+    total: int,
+    weights: npt.NDArray[np.float64],
+    floor: npt.NDArray[np.int64] | int,
+    cap: npt.NDArray[np.int64] | int,
+) -> npt.NDArray[np.int64]:
+    """Whole numbers in proportion to ``weights`` that sum to ``total``, each in [floor, cap].
+
+    ``total`` must lie between the sums of ``floor`` and ``cap``; weights are positive.
+    """
+    counts = np.broadcast_to(np.asarray(floor, dtype=np.int64), weights.shape).copy()
+    room = np.broadcast_to(np.asarray(cap, dtype=np.int64), weights.shape) - counts
+    left = total - int(counts.sum())
+    if not 0 <= left <= room.sum():
+        raise ValueError(f"{total} cannot be shared out between the given floor and cap")
+    while left:
+        shares = np.where(room > 0, weights, 0.0)
+        shares *= left / shares.sum()
+        given = np.minimum(np.floor(shares).astype(np.int64), room)
+        if not given.any():
+            order = np.argsort(-shares, kind="stable")[:left]
+            given[order[room[order] > 0]] = 1
+        counts += given
+        room -= given
+        left -= int(given.sum())
+    return counts

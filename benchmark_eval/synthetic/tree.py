@@ -1,0 +1,193 @@
+"""A synthetic benchmark and its predictions on disk: what ``benchmark-eval synth`` calls."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from benchmark_eval.errors import UsageError
+from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.synthetic.conditions import SINGLE, Model, sweep_models
+from benchmark_eval.synthetic.detector import Detector
+from benchmark_eval.synthetic.files import (
+    NOTICE,
+    write_benchmark,
+    write_manifest,
+    write_predictions,
+)
+from benchmark_eval.synthetic.ground_truth import SyntheticBenchmark, synthetic_benchmark
+from benchmark_eval.synthetic.taxonomy import invented_species
+
+PREDICTED_SPLITS = ("iid_test", "inat_test", "semantic_ood")
+MARKER = "synthetic.json"
+"""The file that says that a folder was made here, and so may be made again."""
+_MADE = ("benchmark", "predictions", "manifest.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticTree:
+    """What was made and where: counts over all models, ``n_bytes`` of prediction files."""
+
+    benchmark_dir: Path
+    predictions_dir: Path
+    manifest: Path
+    n_models: int
+    n_detections: int
+    n_bytes: int
+
+
+def write_synthetic(
+    output_dir: str | Path,
+    *,
+    scale: float = 1.0,
+    test_scale: float | None = None,
+    seed: int = 0,
+    sweep: bool = False,
+    boxes_per_specimen: float = 21.0,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SyntheticTree:
+    """Write ``benchmark/``, ``predictions/<model>/`` and ``manifest.csv`` into ``output_dir``.
+
+    ``scale`` in (0, 1] shrinks images and boxes of all splits; ``test_scale``, if given, that of
+    iid_test and inat_test. One model's predictions are made, with ``sweep`` those of all 153.
+    ``jobs`` processes work side by side (all cores if None) and never change a byte. ``progress``
+    is called with the models done and in all. What an earlier call left there is replaced; other
+    files of these names are never touched: :class:`UsageError`, as for values out of range.
+    """
+    test_scale = scale if test_scale is None else test_scale
+    _check(scale, test_scale, seed, boxes_per_specimen, jobs)
+    root = Path(output_dir)
+    options: dict[str, object] = {
+        "scale": scale,
+        "test_scale": test_scale,
+        "seed": seed,
+        "sweep": sweep,
+        "boxes_per_specimen": boxes_per_specimen,
+    }
+    _clear(root)
+    _write_marker(root, options, complete=False)
+
+    benchmark = synthetic_benchmark(
+        invented_species(), seed=seed, scale=scale, test_scale=test_scale
+    )
+    write_benchmark(root / "benchmark", benchmark)
+    models = tuple(sweep_models()) if sweep else (SINGLE,)
+    write_manifest(root / "manifest.csv", models)
+    n_detections = n_bytes = 0
+    written = _write_models(benchmark, models, root / "predictions", boxes_per_specimen, jobs)
+    for done, (detections, size) in enumerate(written, start=1):
+        n_detections += detections
+        n_bytes += size
+        if progress is not None:
+            progress(done, len(models))
+    _write_marker(root, options, complete=True)
+    return SyntheticTree(
+        root / "benchmark",
+        root / "predictions",
+        root / "manifest.csv",
+        len(models),
+        n_detections,
+        n_bytes,
+    )
+
+
+def _check(
+    scale: float, test_scale: float, seed: int, boxes_per_specimen: float, jobs: int | None
+) -> None:
+    faults = [
+        f"{name} must lie in (0, 1], {value:g} was given"
+        for name, value in (("scale", scale), ("test scale", test_scale))
+        if not 0 < value <= 1
+    ]
+    if seed < 0:
+        faults.append(f"seed must be 0 or more, {seed} was given")
+    if not 0 < boxes_per_specimen <= 300:
+        faults.append(f"boxes per specimen must lie in (0, 300], {boxes_per_specimen:g} was given")
+    if jobs is not None and jobs < 1:
+        faults.append(f"jobs must be 1 or more, {jobs} was given")
+    if faults:
+        raise UsageError("; ".join(faults))
+
+
+def _clear(root: Path) -> None:
+    """Remove what an earlier call made; refuse to touch what it did not make."""
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is a file; a folder is wanted for the synthetic data")
+    there = [name for name in _MADE if (root / name).exists()]
+    if there and not (root / MARKER).is_file():
+        raise UsageError(
+            f"{root} holds {', '.join(there)} that this command did not make (no {MARKER} beside "
+            "them); choose another folder"
+        )
+    for name in there:
+        if (root / name).is_dir():
+            shutil.rmtree(root / name)
+        else:
+            (root / name).unlink()
+
+
+def _write_marker(root: Path, options: dict[str, object], *, complete: bool) -> None:
+    content = {"notice": NOTICE, "options": options, "complete": complete}
+    data = msgspec.json.format(msgspec.json.encode(content), indent=2)
+    write_bytes_atomic(root / MARKER, data + b"\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    benchmark: SyntheticBenchmark
+    folder: Path
+    boxes_per_specimen: float
+
+
+_work: _Work | None = None
+
+
+def _start(work: _Work) -> None:
+    """What every process of the pool keeps, so that it is sent once and not with each model."""
+    global _work  # noqa: PLW0603
+    _work = work
+
+
+def _write_model(model: Model) -> tuple[int, int]:
+    """Simulate and write one model; returns its detections and bytes."""
+    assert _work is not None
+    return write_model(_work.benchmark, model, _work.folder, _work.boxes_per_specimen)
+
+
+def write_model(
+    benchmark: SyntheticBenchmark, model: Model, predictions_dir: Path, boxes_per_specimen: float
+) -> tuple[int, int]:
+    """Write ``predictions_dir/<model>/<split>_predictions.json``; returns detections and bytes."""
+    detector = Detector(benchmark, model)
+    detections = size = 0
+    for split in PREDICTED_SPLITS:
+        columns = detector.predict(split, boxes_per_specimen)
+        size += write_predictions(
+            predictions_dir / model.name / f"{split}_predictions.json", columns
+        )
+        detections += len(columns.score)
+    return detections, size
+
+
+def _write_models(
+    benchmark: SyntheticBenchmark,
+    models: Sequence[Model],
+    folder: Path,
+    boxes_per_specimen: float,
+    jobs: int | None,
+) -> Iterator[tuple[int, int]]:
+    workers = min(jobs or os.cpu_count() or 1, len(models))
+    if workers == 1:
+        for model in models:
+            yield write_model(benchmark, model, folder, boxes_per_specimen)
+        return
+    work = _Work(benchmark, folder, boxes_per_specimen)
+    with ProcessPoolExecutor(workers, initializer=_start, initargs=(work,)) as pool:
+        yield from pool.map(_write_model, models)
