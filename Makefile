@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# named one by one: snakefmt passes over every folder below one that is called build
+SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 
 .PHONY: help setup test lint format pins
 
@@ -31,10 +33,13 @@ lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/snakefmt --check $(SNAKEFILES)
+	$(BIN)/snakemake --lint
 
 format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/snakefmt $(SNAKEFILES)
 
 pins: setup ## renew requirements.txt from pyproject.toml
 	CUSTOM_COMPILE_COMMAND="make pins" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links \

@@ -1,0 +1,60 @@
+"""How a job of the workflow is run: its log, its faults and the record of what it was made from."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import platform
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark_eval import __version__
+from benchmark_eval.errors import BenchmarkEvalError
+from benchmark_eval.files import write_bytes_atomic
+
+
+@contextlib.contextmanager
+def job(
+    log: str | Path, *, stamp: str | Path | None = None, record: str | Path | None = None
+) -> Iterator[None]:
+    """Send log, standard output, warnings and faults of a job to its log file.
+
+    A fault that this package raises on purpose is also told on standard error and ends the
+    process with code 1; any other one leaves its traceback in the log and goes on. ``stamp`` as
+    it was when the job began is kept under ``record`` once the job is done.
+    """
+    log = Path(log)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    made_from = Path(stamp).read_bytes() if stamp is not None else None
+    with log.open("w", encoding="utf-8") as stream:
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logger = logging.getLogger()
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logging.captureWarnings(capture=True)
+        warnings.simplefilter("default")
+        logger.info(
+            "benchmark-eval %s, Python %s, %s",
+            __version__,
+            platform.python_version(),
+            platform.platform(),
+        )
+        try:
+            with contextlib.redirect_stdout(stream):
+                yield
+            if record is not None and made_from is not None:
+                write_bytes_atomic(record, made_from)
+        except BenchmarkEvalError as fault:
+            print(f"error: {fault}", file=stream)
+            print(f"error: {fault}", file=sys.stderr)
+            sys.exit(1)
+        except BaseException:
+            traceback.print_exc(file=stream)
+            raise
+        finally:
+            logging.captureWarnings(capture=False)
+            logger.removeHandler(handler)

@@ -1,0 +1,363 @@
+"""What a sweep consists of, as the workflow needs it: models, their files, their stamps.
+
+The Snakefile holds rules only; whatever has to be found out before Snakemake can plan stands
+here. The process that plans (``main=True``) checks that every prediction file is there, digests
+them and writes the stamps; the processes that Snakemake starts for single jobs only look names
+up and write nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark_eval.config import Config
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.manifest import Manifest, ModelEntry, read_manifest
+from benchmark_eval.state import (
+    DigestCache,
+    code_digest,
+    stamp_text,
+    text_digest,
+    write_stamp,
+)
+
+ANNOTATIONS = Path("detection", "annotations_coco")
+TAXONOMY = "species_taxonomy.csv"
+MODEL_STAMPS = "models"
+"""Folder of the stamps of single models, beside those of the benchmark, the tables, the report."""
+SUFFIXES = (".json", ".json.gz")
+NOTHING_SET = (
+    "nothing to score: {keys} not set. Set them in config/config.yaml (config/README.md says how), "
+    "or try the demo: make demo"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where results and stamps of a sweep lie; ``results`` is relative to the working directory."""
+
+    results: Path
+
+    @property
+    def state(self) -> Path:
+        """The folder of the stamps and of the digest cache."""
+        return self.results / ".state"
+
+    def stamp(self, part: str) -> Path:
+        """Stamp of ``benchmark``, ``sweep`` or ``report``."""
+        return self.state / f"{part}.json"
+
+    def model_stamp(self, model: str) -> Path:
+        """Stamp of one model."""
+        return self.state / MODEL_STAMPS / f"{model}.json"
+
+    def summary(self, model: str) -> Path:
+        """The summary that one model's evaluation leaves."""
+        return self.results / "models" / model / f"{model}_summary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A sweep that can run. ``models`` are those with all prediction files, in table order.
+
+    ``missing`` are models of the manifest without them (``allow_missing`` only). Without a
+    benchmark and a manifest in the config there is no model, and whoever asks for a file is told.
+    """
+
+    config: Config
+    layout: Layout
+    entries: Mapping[str, ModelEntry]
+    models: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    def require_set(self) -> None:
+        """Raise UsageError where the config names no data."""
+        unset = self.config.unset()
+        if unset:
+            raise UsageError(NOTHING_SET.format(keys=" and ".join(unset)))
+
+    def model_pattern(self) -> str:
+        """A regular expression for the names of the manifest's models and nothing else."""
+        return "|".join(re.escape(name) for name in self.entries) or "(?!)"
+
+    def predictions_dir(self, model: str) -> Path:
+        """The folder of a model's prediction files."""
+        return _predictions_dir(self.config, self.entries[model])
+
+    def prediction_files(self, model: str) -> list[str]:
+        """A model's prediction files, one a split; InputError where one is not there."""
+        files, problems = _prediction_files(self.config, self.entries[model])
+        if problems:
+            raise InputError(problems)
+        return files
+
+    def benchmark_files(self) -> list[str]:
+        """Every file of the benchmark that the index is made from."""
+        self.require_set()
+        assert self.config.benchmark_dir is not None
+        return _benchmark_files(self.config.benchmark_dir)
+
+    def manifest_files(self) -> list[str]:
+        """The manifest and the training annotations that it names."""
+        self.require_set()
+        trained = [entry.train_annotations for entry in self.entries.values()]
+        return [str(self.config.manifest), *(str(path) for path in trained if path is not None)]
+
+    def summaries(self, regime: str | None = None) -> list[str]:
+        """The summaries of all models that run, or of those of one regime."""
+        self.require_set()
+        return [
+            str(self.layout.summary(model))
+            for model in self.models
+            if regime in (None, self.entries[model].regime)
+        ]
+
+
+def load_plan(
+    config: Config,
+    results: str | Path,
+    *,
+    main: bool,
+    tell: Callable[[str], None] | None = None,
+) -> Plan:
+    """Find the models of a sweep and their files; in the main process also write all stamps.
+
+    ``tell`` gets lines of progress. Raises InputError with every problem of the manifest, or
+    every missing, empty or doubled prediction file of every model, or what cannot be read.
+    """
+    layout = Layout(Path(results))
+    if config.unset():
+        return Plan(config, layout, {}, (), ())
+    assert config.manifest is not None
+    manifest = read_manifest(config.manifest)
+    ordered = manifest.in_table_order()
+    entries = {entry.model_name: entry for entry in ordered}
+    if not main:
+        # what the planning process has found stands in the stamp; a job does not look again
+        missing = _recorded_missing(layout.stamp("sweep")) if config.allow_missing else ()
+        models = tuple(name for name in entries if name not in set(missing))
+        return Plan(config, layout, entries, models, tuple(missing))
+    files = _find_predictions(config, manifest, ordered)
+    plan = Plan(
+        config,
+        layout,
+        entries,
+        models=tuple(name for name in entries if name in files),
+        missing=tuple(name for name in entries if name not in files),
+    )
+    _write_stamps(plan, files, tell)
+    return plan
+
+
+def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
+    if entry.predictions_dir is not None:
+        return entry.predictions_dir
+    if config.predictions_dir is None:
+        raise UsageError(
+            f"model {entry.model_name!r} has no predictions_dir in the manifest, and the config "
+            "has no predictions_dir either; set one of the two"
+        )
+    return config.predictions_dir / entry.model_name
+
+
+def _prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
+    """The files of one model, and what is wrong with them (absent, empty, there twice)."""
+    folder = os.fspath(_predictions_dir(config, entry))
+    record = f"model {entry.model_name!r}, {entry.condition}, seed {entry.seed}"
+    files: list[str] = []
+    problems: list[Problem] = []
+    for split in config.splits:
+        there = [
+            (name, size)
+            for suffix in SUFFIXES
+            if (size := _size(name := f"{folder}/{split}_predictions{suffix}")) is not None
+        ]
+        plain = f"{folder}/{split}_predictions.json"
+        if not there:
+            problems.append(
+                Problem("missing-predictions", plain, "no such file", "predictions", record)
+            )
+        elif len(there) > 1:
+            problems.append(
+                Problem(
+                    "two-predictions",
+                    plain,
+                    "this file and the same with .gz",
+                    "one of the two",
+                    record,
+                )
+            )
+        elif there[0][1] == 0:
+            problems.append(
+                Problem(
+                    "empty-predictions",
+                    there[0][0],
+                    "an empty file",
+                    "predictions",
+                    record,
+                    cause="a model that predicts nothing has a file with []",
+                )
+            )
+        else:
+            files.append(there[0][0])
+    return files, problems
+
+
+def _size(name: str) -> int | None:
+    try:
+        status = os.stat(name)  # noqa: PTH116  (thousands of files each load)
+    except OSError:
+        return None
+    return status.st_size
+
+
+def _find_predictions(
+    config: Config, manifest: Manifest, ordered: Sequence[ModelEntry]
+) -> dict[str, list[str]]:
+    """The prediction files of each model that has them all; InputError as the config wants."""
+    found: dict[str, list[str]] = {}
+    problems: list[Problem] = []
+    for entry in ordered:
+        files, faults = _prediction_files(config, entry)
+        if not faults:
+            found[entry.model_name] = files
+        allowed = {"missing-predictions", "empty-predictions"} if config.allow_missing else set()
+        problems += [fault for fault in faults if fault.kind not in allowed]
+    if config.allow_missing and not problems and not found:
+        problems.append(
+            Problem(
+                "no-predictions",
+                str(manifest.path),
+                f"not one of its {len(ordered)} models with all prediction files",
+                "predictions of at least one model",
+                cause=f"is predictions_dir right? It is {config.predictions_dir}",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _benchmark_files(folder: Path) -> list[str]:
+    """Annotation files of every split and the taxonomy; InputError where there is none."""
+    annotations = folder / ANNOTATIONS
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = sorted(name for name in os.listdir(annotations) if name.endswith(".json"))  # noqa: PTH208
+    problems = []
+    if not names:
+        problems.append(
+            Problem(
+                "no-annotations",
+                str(annotations),
+                "no annotation file (*.json)",
+                "the benchmark's COCO files",
+                cause="is benchmark_dir the folder that holds detection/?",
+            )
+        )
+    taxonomy = folder / TAXONOMY
+    if not taxonomy.is_file():
+        problems.append(
+            Problem("no-taxonomy", str(taxonomy), "no such file", "the benchmark's taxonomy")
+        )
+    if problems:
+        raise InputError(problems)
+    return [*(str(annotations / name) for name in names), str(taxonomy)]
+
+
+def _write_stamps(
+    plan: Plan, files: Mapping[str, Sequence[str]], tell: Callable[[str], None] | None
+) -> None:
+    """Digest what jobs will read and write the stamps that changed."""
+    config, layout = plan.config, plan.layout
+    benchmark_files = plan.benchmark_files()
+    manifest_files = plan.manifest_files()
+    cache = DigestCache(layout.state / "digests.json")
+    try:
+        digests = cache.digests(
+            [
+                *benchmark_files,
+                *manifest_files[1:],
+                *(n for names in files.values() for n in names),
+            ],
+            tell,
+        )
+    finally:
+        cache.save()
+    benchmark = stamp_text(
+        {
+            "code": code_digest("index"),
+            "files": {Path(name).name: digests[name] for name in benchmark_files},
+        }
+    )
+    write_stamp(layout.stamp("benchmark"), benchmark, layout.results / "benchmark/index.npz")
+    common = {
+        "benchmark": text_digest(benchmark),
+        "code": code_digest("scoring"),
+        "iou": config.iou,
+        "engine": config.engine,
+        "on_invalid": config.on_invalid,
+        "detections": config.detections,
+    }
+    stamps: dict[str, str] = {}
+    for model in plan.models:
+        found = [digests[name] for name in files[model]]
+        text = stamp_text({**common, "predictions": dict(zip(config.splits, found, strict=True))})
+        stamps[model] = text_digest(text)
+        write_stamp(layout.model_stamp(model), text, layout.summary(model))
+    rows = {
+        entry.model_name: [
+            entry.architecture,
+            entry.regime,
+            entry.k_or_p,
+            entry.seed,
+            digests[str(entry.train_annotations)] if entry.train_annotations else None,
+            stamps.get(entry.model_name),
+        ]
+        for entry in plan.entries.values()
+    }
+    sweep = stamp_text(
+        {
+            "benchmark": text_digest(benchmark),
+            "code": code_digest("sweep"),
+            "models": rows,
+            "missing": sorted(plan.missing),
+        }
+    )
+    write_stamp(layout.stamp("sweep"), sweep, layout.results / "aggregated/aggregated.json")
+    report = stamp_text(
+        {
+            "code": code_digest("report"),
+            "plot_formats": list(config.plot_formats),
+            "sweep": text_digest(sweep),
+        }
+    )
+    write_stamp(layout.stamp("report"), report)
+
+
+def _recorded_missing(stamp: Path) -> tuple[str, ...]:
+    """The models that the planning process found without predictions."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        return tuple(json.loads(stamp.read_bytes())["missing"])
+    return ()
+
+
+def remove_outdated(made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]]) -> None:
+    """Remove results whose record of what they were made from is not the present stamp.
+
+    ``made`` has (record, stamp, results) for each set of results. Snakemake leaves old results in
+    place when a job before them fails; nobody could tell them from new ones.
+    """
+    for record, stamp, results in made:
+        with contextlib.suppress(OSError):
+            if Path(record).read_bytes() == Path(stamp).read_bytes():
+                continue
+        for result in (record, *results):
+            with contextlib.suppress(FileNotFoundError):
+                Path(result).unlink()

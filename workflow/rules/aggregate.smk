@@ -1,0 +1,26 @@
+# All models together.
+rule aggregate:
+    input:
+        summaries=summaries,
+        index=ancient("results/benchmark/index.npz"),
+        manifest=manifest_files,
+        stamp="results/.state/sweep.json",
+    output:
+        aggregated="results/aggregated/aggregated.json",
+        record="results/.state/sweep.made.json",
+    log:
+        "results/logs/aggregate.log",
+    benchmark:
+        "results/benchmarks/aggregate.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        manifest=lambda wildcards: str(PLAN.config.manifest),
+        eval_dir=lambda wildcards, input: "results/models",
+        allow_missing=PLAN.config.allow_missing,
+    script:
+        "../scripts/aggregate.py"

@@ -1,0 +1,68 @@
+# What all rules share: the plan of the sweep and functions that look files up in it.
+from snakemake.common import get_snakemake_searchpaths
+from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+
+from benchmark_eval.config import normalise_config
+from benchmark_eval.errors import BenchmarkEvalError
+from benchmark_eval.plan import load_plan, remove_outdated
+from benchmark_eval.state import require_same_package
+
+ENVIRONMENT = workflow.source_path("../../environment.yml")
+
+
+def on_disk(path):
+    """Where a file of a rule lies, when this workflow is a module with a prefix."""
+    return str(workflow.modifier.modify_path(path))
+
+
+def plain(fault):
+    """A fault of the library as one that Snakemake prints without a traceback."""
+    return WorkflowError(str(fault))
+
+
+try:
+    if workflow.is_main_process:
+        require_same_package(get_snakemake_searchpaths())
+    PLAN = load_plan(
+        normalise_config(config),
+        on_disk("results"),
+        main=workflow.is_main_process,
+        tell=logger.info,
+    )
+except BenchmarkEvalError as fault:
+    raise plain(fault) from None
+
+
+wildcard_constraints:
+    model=PLAN.model_pattern(),
+
+
+def given(paths):
+    """Files of the user: taken as they lie, whatever their time. Stamps tell when they change."""
+    return [ancient(local(str(path))) for path in paths]
+
+
+def asked(find, *args):
+    """What the plan finds, or its fault in Snakemake's words."""
+    try:
+        return find(*args)
+    except BenchmarkEvalError as fault:
+        raise plain(fault) from None
+
+
+def benchmark_files(wildcards):
+    return given(asked(PLAN.benchmark_files))
+
+
+def prediction_files(wildcards):
+    return given(asked(PLAN.prediction_files, wildcards.model))
+
+
+def manifest_files(wildcards):
+    return given(asked(PLAN.manifest_files))
+
+
+def summaries(wildcards):
+    asked(PLAN.require_set)
+    return [f"results/models/{m}/{m}_summary.json" for m in PLAN.models]

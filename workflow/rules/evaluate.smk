@@ -1,0 +1,34 @@
+# One model on all splits. Prediction files are never compared by time: the stamp holds their
+# digests, those of the benchmark and of the scoring code, and the options.
+rule evaluate_model:
+    input:
+        predictions=prediction_files,
+        index=ancient("results/benchmark/index.npz"),
+        stamp="results/.state/models/{model}.json",
+    output:
+        summary="results/models/{model}/{model}_summary.json",
+        table="results/models/{model}/{model}_summary.csv",
+        per_species="results/models/{model}/{model}_per_species.csv",
+        report="results/models/{model}/{model}_report.txt",
+        detections=(
+            "results/models/{model}/{model}_detections.csv" if PLAN.config.detections else []
+        ),
+    log:
+        "results/logs/evaluate_model/{model}.log",
+    benchmark:
+        "results/benchmarks/evaluate_model/{model}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 1500 * attempt,
+        runtime=lambda wildcards, attempt: 15 * attempt,
+    params:
+        predictions_dir=lambda wildcards: str(PLAN.predictions_dir(wildcards.model)),
+        splits=list(PLAN.config.splits),
+        iou=PLAN.config.iou,
+        engine=PLAN.config.engine,
+        on_invalid=PLAN.config.on_invalid,
+        detections=PLAN.config.detections,
+    script:
+        "../scripts/evaluate_model.py"

@@ -1,0 +1,15 @@
+"""Put the summaries of all models together into the tables of the sweep."""
+
+from pathlib import Path
+
+from benchmark_eval.joblog import job
+from benchmark_eval.sweep import aggregate
+
+with job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.record):
+    aggregate(
+        eval_dir=snakemake.params.eval_dir,
+        manifest=snakemake.params.manifest,
+        benchmark=snakemake.input.index,
+        output_dir=Path(snakemake.output.aggregated).parent,
+        allow_missing=snakemake.params.allow_missing,
+    )

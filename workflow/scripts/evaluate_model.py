@@ -1,0 +1,20 @@
+"""Score one model and write its files."""
+
+from pathlib import Path
+
+from benchmark_eval.evaluation import evaluate_to_files
+from benchmark_eval.joblog import job
+
+with job(snakemake.log[0]):
+    evaluate_to_files(
+        benchmark=snakemake.input.index,
+        predictions_dir=snakemake.params.predictions_dir,
+        output_dir=Path(snakemake.output.summary).parent,
+        model_name=snakemake.wildcards.model,
+        splits=tuple(snakemake.params.splits),
+        iou=snakemake.params.iou,
+        engine=snakemake.params.engine,
+        on_invalid=snakemake.params.on_invalid,
+        detections=snakemake.params.detections,
+        quiet=True,
+    )
