@@ -32,7 +32,8 @@ ALL = 0
 def in_area_ranges(area: Floats) -> Bools:
     """(areas, n): whether each area in px² lies in each of ``AREA_RANGES``."""
     low, high = np.array(AREA_RANGES).T[:, :, None]
-    return (area >= low) & (area <= high)
+    inside: Bools = (area >= low) & (area <= high)
+    return inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,12 +69,19 @@ def order_detections(predictions: Predictions, n_categories: int) -> Detections:
     )
 
 
+def _first_of_run(values: Ints) -> Bools:
+    """True where a run of equal values begins."""
+    first = np.ones(len(values), np.bool_)
+    first[1:] = values[1:] != values[:-1]
+    return first
+
+
 def _rank_in_group(group: Ints, by_score: Ints) -> Ints:
     """0-based place of each row within its group, taking the rows in the order ``by_score``."""
     ordered = group[by_score]
     grouped = np.argsort(ordered, kind="stable")
     sorted_groups = ordered[grouped]
-    first = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]][: len(group)])
+    first = np.flatnonzero(_first_of_run(sorted_groups))
     length = np.diff(np.r_[first, len(group)])
     rank = np.empty(len(group), np.int64)
     rank[by_score[grouped]] = np.arange(len(group)) - np.repeat(first, length)
@@ -139,9 +146,8 @@ def _pairs_of(
         done = ends[start - 1] if start else 0
         stop = max(int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")), start + 1)
         if count[start:stop].any():
-            found.append(
-                _measure(detections, truth, rows, start, low, count[start:stop], floor, crowd=crowd)
-            )
+            window = count[start:stop]
+            found.append(_measure(detections, truth, rows, start, low, window, floor, crowd=crowd))
         start = stop
     if not found:
         none = np.empty(0, np.int64), np.empty(0)
@@ -164,14 +170,7 @@ def _windows(
     first = np.searchsorted(image, np.arange(n_images + 1))
     low, high = first[detections.image], first[detections.image + 1]
     x, width = detections.boxes[:, 0], detections.boxes[:, 2]
-    reach = max(
-        (
-            float(np.abs(boxes).max())
-            for boxes in (detections.boxes, truth.boxes[rows])
-            if len(boxes)
-        ),
-        default=0.0,
-    )
+    reach = float(np.abs(np.r_[detections.boxes, truth.boxes[rows]]).max(initial=0.0))
     # images are laid side by side on one axis, `stride` apart, so that one search serves all;
     # beyond this size the sums would lose the millihundredths of a pixel that `slack` allows for
     stride = 4 * reach + 4
@@ -218,9 +217,9 @@ def _measure(
     with np.errstate(invalid="ignore", divide="ignore"):
         iou = inter / (area + g[at, 2] * g[at, 3] - inter)
         overlap = inter / area if crowd else iou
-    keep = (
-        ((iou >= floor) & (iou > 0)) | (overlap >= floor) if crowd else (iou >= floor) & (iou > 0)
-    )
+    keep = (iou >= floor) & (iou > 0)
+    if crowd:
+        keep |= overlap >= floor
     return detection[keep], at[keep], iou[keep], overlap[keep]
 
 
@@ -260,22 +259,20 @@ def greedy_match(
     n_areas = len(ignored)
     taker = np.full((len(thresholds), n_areas, n_truth), -1, np.int32)
     absorbed: list[list[list[Ints]]] = [[[] for _ in range(n_areas)] for _ in thresholds]
-    choices = (
-        np.bincount(pairs.detection)[pairs.detection] if len(pairs.detection) else pairs.detection
-    )
+    n_choices = np.bincount(pairs.detection, minlength=1)
     contested = np.zeros(n_truth, np.bool_)
-    contested[pairs.truth[choices > 1]] = True
+    contested[pairs.truth[n_choices[pairs.detection] > 1]] = True
     hard = contested[pairs.truth]
 
-    # one candidate each: the best detection that reaches the threshold takes it; written worst
-    # first, so that the best is what stays
+    # one candidate each: the best detection that reaches the threshold takes it
     easy = np.flatnonzero(~hard)
-    easy = easy[np.argsort(-position[pairs.detection[easy]], kind="stable")]
+    easy = easy[np.lexsort((position[pairs.detection[easy]], pairs.truth[easy]))]
     for t, threshold in enumerate(thresholds):
         reach = easy[overlap[easy] >= threshold]
         on_crowd = pairs.crowd[reach]
         solo = reach[~on_crowd]
-        taker[t][:, pairs.truth[solo]] = pairs.detection[solo]
+        best = solo[_first_of_run(pairs.truth[solo])]
+        taker[t][:, pairs.truth[best]] = pairs.detection[best]
         if on_crowd.any():
             for a in range(n_areas):
                 absorbed[t][a].append(pairs.detection[reach[on_crowd]])
@@ -323,7 +320,7 @@ def _rounds(
     for begin, end in zip(limits[:-1].tolist(), limits[1:].tolist(), strict=True):
         at = hard[begin:end]
         truth, detection, on_crowd = pairs.truth[at], pairs.detection[at], pairs.crowd[at]
-        new = np.flatnonzero(np.r_[True, detection[1:] != detection[:-1]])
+        new = np.flatnonzero(_first_of_run(detection))
         size = np.diff(np.r_[new, len(at)])
         free = ((taker[:, :, truth] < 0) | on_crowd) & (overlap[at] >= limit)
         second = ignored[:, truth]
@@ -356,9 +353,11 @@ class Localisation:
     ``hit`` and ``hit_truth`` are the rows of detections and of ground truth that belong
     together, in image order and descending score; ``hit_iou`` their IoU.
     ``false_positive`` are the rows of detections that hit nothing and lie on no crowd region.
-    ``judged`` = hits and false positives, in image order and descending score.
+    ``judged`` = hits and false positives, in image order and descending score. ``iou`` is the
+    threshold.
     """
 
+    iou: float
     hit: Ints
     hit_truth: Ints
     hit_iou: Floats
@@ -400,4 +399,4 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     judged = judged[np.lexsort((detections.rank[judged], detections.image[judged]))]
     pair_key = scored.detection * n_truth + scored.truth
     hit_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
-    return Localisation(hit, found, hit_iou, missed, judged)
+    return Localisation(iou, hit, found, hit_iou, missed, judged)
