@@ -17,6 +17,7 @@ from benchmark_eval.errors import BenchmarkEvalError
 # verb -> one line of help (what `benchmark-eval --help` shows without importing the verb)
 VERBS = {
     "evaluate": "Score one model on the benchmark's splits.",
+    "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
 }
 

@@ -7,10 +7,13 @@ meanings stand in ``benchmark_eval.catalogue``; a field here is named by its key
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType, field
+
+from benchmark_eval.errors import InputError, Problem
 
 SCHEMA_VERSION = 1
 """Version of the layout of ``<model>_summary.json``; a reader refuses any other."""
@@ -359,3 +362,50 @@ def to_dict(evaluation: Evaluation) -> dict[str, Any]:
         for block, alias, key in ALIASES:
             split[block][alias] = split[block][key]
     return tree
+
+
+class _Version(msgspec.Struct):
+    schema_version: int
+
+
+def read_summary(path: str | Path) -> Evaluation:
+    """Read a ``<model>_summary.json``.
+
+    Raises InputError when it cannot be read, is no JSON, has another schema version, or lacks a
+    field or has one of another type.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as fault:
+        found = fault.strerror or type(fault).__name__
+        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
+    return decode_summary(data, str(path))
+
+
+def decode_summary(data: bytes, file: str) -> Evaluation:
+    """The evaluation in the bytes of a summary; ``file`` is how messages call it."""
+    again = f"written by another version of the package (this one writes {SCHEMA_VERSION})"
+    version: int | None = None
+    try:
+        evaluation = msgspec.json.decode(data, type=Evaluation)
+        version = evaluation.schema_version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        shape = isinstance(fault, msgspec.ValidationError)
+        try:
+            version = msgspec.json.decode(data, type=_Version).schema_version
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            version = None
+        if version in (None, SCHEMA_VERSION):
+            problem = Problem(
+                "not-a-summary" if shape else "not-json",
+                file,
+                str(fault),
+                "a summary.json of benchmark-eval evaluate",
+                cause="" if shape else "cut off or not JSON: evaluate the model again",
+            )
+            raise InputError([problem]) from fault
+    if version != SCHEMA_VERSION:
+        found, wanted = f"schema_version {version}", f"schema_version {SCHEMA_VERSION}"
+        cause = f"{again}; evaluate the model again"
+        raise InputError([Problem("schema-version", file, found, wanted, cause=cause)])
+    return evaluation

@@ -1,0 +1,53 @@
+"""``benchmark-eval aggregate``: the tables and the report of a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--eval-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder with <model>_summary.json or <model>/<model>_summary.json of every model.",
+)
+@click.option(
+    "--manifest",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="CSV file that maps each model to its training condition.",
+)
+@click.option(
+    "--benchmark-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of the benchmark, or its index (.npz).",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where the tables go. Those of an earlier aggregation are removed when it fails.",
+)
+@click.option(
+    "--allow-missing/--no-allow-missing",
+    default=False,
+    show_default=True,
+    help="Leave out models without a summary and list them, instead of stopping.",
+)
+def command(
+    eval_dir: Path, manifest: Path, benchmark_dir: Path, output_dir: Path, allow_missing: bool
+) -> None:
+    """Aggregate the summaries of a sweep into learning curves and the tables beside them."""
+    from benchmark_eval.sweep.aggregate import aggregate
+
+    aggregate(
+        eval_dir=eval_dir,
+        manifest=manifest,
+        benchmark=benchmark_dir,
+        output_dir=output_dir,
+        allow_missing=allow_missing,
+    )

@@ -1,0 +1,400 @@
+"""All tables of a sweep from its manifest, the summaries of its models and the benchmark."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from benchmark_eval import __version__
+from benchmark_eval.benchmark import Benchmark, load_benchmark
+from benchmark_eval.catalogue import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
+from benchmark_eval.errors import BenchmarkEvalError, InputError, Problem
+from benchmark_eval.index import read_index
+from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manifest
+from benchmark_eval.sweep import tables
+from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
+from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, estimate, mean_of
+from benchmark_eval.sweep.summaries import (
+    CURVE_KEYS,
+    STRATA,
+    STRATUM_METRICS,
+    Collected,
+    ModelResult,
+    collect,
+)
+from benchmark_eval.sweep.targets import target_means, target_tables
+
+BEST_BY = HEADLINE[0]
+"""The curve metric whose mean names the best condition of an architecture."""
+
+Groups = dict[Condition, list[ModelResult]]
+
+
+def aggregate(
+    *,
+    eval_dir: str | Path,
+    manifest: str | Path,
+    benchmark: str | Path,
+    output_dir: str | Path,
+    allow_missing: bool = False,
+) -> tables.Aggregated:
+    """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
+
+    ``benchmark`` is the benchmark's folder or its index (.npz). Raises InputError with all
+    faults of the inputs; then nothing is written, and the tables of an earlier aggregation are
+    removed from ``output_dir``, because they no longer belong to these inputs.
+    """
+    try:
+        table = build(
+            eval_dir=eval_dir,
+            manifest=read_manifest(manifest),
+            benchmark=read_benchmark(benchmark),
+            allow_missing=allow_missing,
+        )
+    except BenchmarkEvalError:
+        with contextlib.suppress(OSError):
+            tables.discard(output_dir)
+        raise
+    tables.write(table, output_dir)
+    return table
+
+
+def read_benchmark(path: str | Path) -> Benchmark:
+    """A benchmark from its folder or, much quicker, from its index."""
+    path = Path(path)
+    return load_benchmark(path) if path.is_dir() else read_index(path)
+
+
+def build(
+    *, eval_dir: str | Path, manifest: Manifest, benchmark: Benchmark, allow_missing: bool = False
+) -> tables.Aggregated:
+    """Every table of a sweep, nothing written."""
+    problems: list[Problem] = []
+    collected = Collected((), (), ())
+    try:
+        collected = collect(Path(eval_dir), manifest, benchmark.digest, allow_missing=allow_missing)
+    except InputError as fault:
+        problems += fault.problems
+    exact = _exact_budgets(manifest, problems)
+    if problems:
+        raise InputError(problems)
+    return assemble(manifest, collected, benchmark, exact)
+
+
+def assemble(
+    manifest: Manifest,
+    collected: Collected,
+    benchmark: Benchmark,
+    exact: Mapping[Path, ExactBudget] | None = None,
+) -> tables.Aggregated:
+    """Every table from what was read. ``exact`` holds the budgets of training annotations."""
+    exact = exact or {}
+    groups: Groups = {
+        entry.condition: [] for entry in manifest.in_table_order()
+    }  # every condition of the manifest has its row, evaluated or not
+    for model in collected.models:
+        groups[model.entry.condition].append(model)
+    categories = benchmark.categories
+    target_band = {
+        number: band
+        for number, band in zip(categories.ids.tolist(), categories.target_band, strict=True)
+        if band
+    }
+    means = {
+        model.entry.model_name: target_means(model, target_band)
+        for model in collected.models
+        if target_band and model.entry.regime == "incremental_uniform_targets"
+    }
+    splits = list(collected.models[0].config.splits) if collected.models else []
+    curves = _learning_curves(groups, collected.missing)
+    best = {(r.architecture, r.regime, r.k_or_p) for r in best_conditions(curves).values()}
+    grid, gaps = target_tables(groups, means, target_band, splits)
+    return tables.Aggregated(
+        schema_version=tables.SCHEMA_VERSION,
+        inputs=_inputs(manifest, collected, exact),
+        benchmark=_benchmark_facts(benchmark),
+        missing=missing_seeds(manifest, collected.missing),
+        ignored=list(collected.ignored),
+        warnings=_warnings(collected.models),
+        learning_curves=curves,
+        target_species_curves=grid,
+        target_vs_nontarget=gaps,
+        budget_curves=_budgets(curves, manifest, ExpectedBudgets(benchmark), exact),
+        density_curves=_density(groups, splits),
+        operating_curves=_operating(groups, curves, splits),
+        models=[_model_row(model, means, best) for model in collected.models],
+    )
+
+
+def _learning_curves(groups: Groups, missing: Sequence[ModelEntry]) -> list[tables.CurveRow]:
+    absent: dict[Condition, list[str]] = {}
+    for entry in missing:
+        absent.setdefault(entry.condition, []).append(entry.model_name)
+    return [
+        tables.CurveRow(
+            architecture=condition.architecture,
+            regime=condition.regime,
+            k_or_p=condition.k_or_p,
+            seeds=[model.entry.seed for model in models],
+            missing=absent.get(condition, []),
+            metrics={
+                metric.name: estimate(model.values[metric.name] for model in models)
+                for metric in CURVE_METRICS
+            },
+        )
+        for condition, models in groups.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    n_images: float | None
+    n_specimens: float | None
+    source: Literal["exact", "expected", "unknown"]
+
+
+def _exact_budgets(manifest: Manifest, problems: list[Problem]) -> dict[Path, ExactBudget]:
+    """The budget in every file of training annotations that the manifest names."""
+    paths = dict.fromkeys(
+        entry.train_annotations
+        for entry in manifest.in_table_order()
+        if entry.train_annotations is not None
+    )
+    found: dict[Path, ExactBudget] = {}
+    for path in paths:
+        try:
+            found[path] = exact_budget(path)
+        except InputError as fault:
+            problems += fault.problems
+    return found
+
+
+def _cost(
+    condition: Condition,
+    entries: Sequence[ModelEntry],
+    expected: ExpectedBudgets,
+    exact: Mapping[Path, ExactBudget],
+) -> _Cost:
+    """Exact where every seed of the condition names its training annotations (mean over seeds)."""
+    paths = [entry.train_annotations for entry in entries]
+    counted = [exact[path].budget for path in paths if path is not None]
+    if counted and len(counted) == len(paths):
+        return _Cost(
+            mean_of(b.n_images for b in counted), mean_of(b.n_specimens for b in counted), "exact"
+        )
+    budget = expected.budget(condition.regime, condition.k_or_p)
+    if budget is None:
+        return _Cost(None, None, "unknown")
+    return _Cost(budget.n_images, budget.n_specimens, "expected")
+
+
+def _budgets(
+    curves: Sequence[tables.CurveRow],
+    manifest: Manifest,
+    expected: ExpectedBudgets,
+    exact: Mapping[Path, ExactBudget],
+) -> list[tables.BudgetRow]:
+    entries: dict[Condition, list[ModelEntry]] = {}
+    for entry in manifest.in_table_order():
+        entries.setdefault(entry.condition, []).append(entry)
+    rows = []
+    for row, (condition, named) in zip(curves, entries.items(), strict=True):
+        cost = _cost(condition, named, expected, exact)
+        rows.append(
+            tables.BudgetRow(
+                architecture=row.architecture,
+                regime=row.regime,
+                k_or_p=row.k_or_p,
+                n_images=cost.n_images,
+                n_specimens=cost.n_specimens,
+                source=cost.source,
+                headline={name: row.metrics[name] for name in HEADLINE},
+            )
+        )
+    return rows
+
+
+def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
+    rows = []
+    for condition, models in groups.items():
+        keys = models[0].strata if models else {}
+        for split in [s for s in SPLITS if s in splits]:
+            for band in ("", *BAND_LABEL):
+                for stratum in STRATA:
+                    key = (split, band, stratum)
+                    if key not in keys:
+                        continue
+                    rows.append(
+                        tables.DensityRow(
+                            architecture=condition.architecture,
+                            regime=condition.regime,
+                            k_or_p=condition.k_or_p,
+                            split=split,
+                            band=band,
+                            stratum=stratum,
+                            n_images=keys[key].n_images,
+                            n_gt=keys[key].n_gt,
+                            metrics={
+                                name: estimate(model.density[key][at] for model in models)
+                                for at, name in enumerate(STRATUM_METRICS)
+                            },
+                        )
+                    )
+    return rows
+
+
+def best_conditions(curves: Sequence[tables.CurveRow]) -> dict[str, tables.CurveRow]:
+    """Per architecture the condition with the highest mean of ``BEST_BY``, first on ties.
+
+    An architecture without one is left out.
+    """
+    best: dict[str, tables.CurveRow] = {}
+    for row in curves:
+        mean = row.metrics[BEST_BY].mean
+        if mean is None:
+            continue
+        held = best.get(row.architecture)
+        if held is None or mean > (held.metrics[BEST_BY].mean or -math.inf):
+            best[row.architecture] = row
+    return best
+
+
+def _operating(
+    groups: Groups, curves: Sequence[tables.CurveRow], splits: Sequence[str]
+) -> list[tables.OperatingRow]:
+    rows = []
+    by_key = {(c.architecture, c.regime, c.k_or_p): models for c, models in groups.items()}
+    for best in best_conditions(curves).values():
+        models = by_key[(best.architecture, best.regime, best.k_or_p)]
+        for split in [s for s in SPLITS if s in splits]:
+            for at, confidence in enumerate(models[0].cuts[split]):
+                rows.append(
+                    tables.OperatingRow(
+                        architecture=best.architecture,
+                        regime=best.regime,
+                        k_or_p=best.k_or_p,
+                        split=split,
+                        confidence=confidence,
+                        metrics={
+                            key: _over_seeds([m.operating[split][line, at] for m in models])
+                            for line, key in enumerate(CURVE_KEYS)
+                        },
+                    )
+                )
+    return rows
+
+
+def _over_seeds(values: Sequence[np.float64]) -> Estimate:
+    if not values:
+        return UNDEFINED
+    return estimate(None if math.isnan(value) else float(value) for value in values)
+
+
+def _model_row(
+    model: ModelResult,
+    means: Mapping[str, Mapping[str, float | None]],
+    best: set[tuple[str, str, str]],
+) -> tables.ModelRow:
+    entry = model.entry
+    density = {
+        f"{split}/{band or 'all'}/{stratum}/{name}": value
+        for (split, band, stratum), cells in model.density.items()
+        for name, value in zip(STRATUM_METRICS, cells, strict=True)
+    }
+    return tables.ModelRow(
+        model=entry.model_name,
+        architecture=entry.architecture,
+        regime=entry.regime,
+        k_or_p=entry.k_or_p,
+        seed=entry.seed,
+        values=model.values,
+        targets=dict(means.get(entry.model_name, {})),
+        density=density if (entry.architecture, entry.regime, entry.k_or_p) in best else {},
+    )
+
+
+def _warnings(models: Sequence[ModelResult]) -> list[tables.ModelWarnings]:
+    held: dict[tuple[str, str], list[str]] = {}
+    for model in models:
+        for key in model.warnings:
+            held.setdefault(key, []).append(model.entry.model_name)
+    return [
+        tables.ModelWarnings(split=split, text=text, models=names)
+        for (split, text), names in held.items()
+    ]
+
+
+def _inputs(
+    manifest: Manifest, collected: Collected, exact: Mapping[Path, ExactBudget]
+) -> tables.Inputs:
+    first = collected.models[0] if collected.models else None
+    return tables.Inputs(
+        package_version=__version__,
+        scoring_code=first.provenance.scoring_code if first else "",
+        manifest=manifest_digest(manifest),
+        options=msgspec.to_builtins(first.config) if first else {},
+        summaries={model.entry.model_name: model.digest for model in collected.models},
+        train_annotations={
+            entry.model_name: exact[entry.train_annotations].digest
+            for entry in manifest.in_table_order()
+            if entry.train_annotations is not None and entry.train_annotations in exact
+        },
+    )
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    """SHA-256 of what a manifest says: equal for any order of rows and spelling of numbers."""
+    text = "".join(
+        f"{entry.model_name}\0{entry.architecture}\0{entry.regime}\0{entry.k_or_p}\0{entry.seed}\n"
+        for entry in manifest.in_table_order()
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _benchmark_facts(benchmark: Benchmark) -> tables.Benchmark:
+    categories = benchmark.categories
+    splits = {
+        name: tables.SplitFacts(
+            n_images=len(truth.image_ids),
+            n_scored=truth.n_scored,
+            n_crowd=len(truth.crowd) - truth.n_scored,
+            n_species=int(np.count_nonzero(truth.scored_per_category(len(categories.ids)))),
+        )
+        for name, truth in benchmark.splits.items()
+    }
+    return tables.Benchmark(
+        digest=benchmark.digest,
+        splits=splits,
+        bands=_band_facts(benchmark),
+        n_targets=sum(bool(band) for band in categories.target_band),
+        target_bands={
+            band: sum(each == band for each in categories.target_band) for band in BAND_LABEL
+        },
+    )
+
+
+def _band_facts(benchmark: Benchmark) -> dict[str, tables.BandFacts]:
+    truth = benchmark.splits.get("semantic_ood")
+    if truth is None:
+        return {}
+    bands = np.array(benchmark.categories.distance_band)[truth.category]
+    facts = {}
+    for band in BAND_LABEL:
+        inside = (bands == band) & ~truth.crowd
+        counts = np.bincount(truth.category[inside])
+        facts[band] = tables.BandFacts(
+            n_species=int(np.count_nonzero(counts)),
+            n_images=len(np.unique(truth.image[inside])),
+            n_annotations=int(counts.sum()),
+            two_largest=int(np.sort(counts)[-2:].sum()),
+        )
+    return facts

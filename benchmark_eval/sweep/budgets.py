@@ -1,0 +1,129 @@
+"""What a training condition costs: distinct images and annotated specimens.
+
+Exact where the condition's own training annotations are at hand, else the expected value over
+the random draw of each species' images from ``train.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from benchmark_eval.benchmark import Benchmark
+from benchmark_eval.coco_files import Floats
+from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.manifest import ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Distinct training images, and specimens that are trained on."""
+
+    n_images: float
+    n_specimens: float
+
+
+def drawn_share(regime: str, k_or_p: str, n_images: Floats, is_target: Floats) -> Floats:
+    """Share of each species' training images that a condition draws, one value a species.
+
+    ``n_images`` counts each species' distinct training images (0 where it has none, share 0);
+    ``is_target`` is 1 for target species. global_uniform: min(k, n)/n; incremental_natural:
+    min(n, max(1, floor(p n + 0.5)))/n; incremental_uniform_targets: min(k, n)/n for targets,
+    all for the others.
+    """
+    counts = [int(n) for n in n_images.tolist()]
+    if regime == "incremental_natural":
+        p = Fraction(k_or_p)
+        drawn = [min(n, max(1, math.floor(p * n + Fraction(1, 2)))) for n in counts]
+    elif k_or_p == ALL:
+        drawn = counts
+    else:
+        drawn = [min(int(k_or_p), n) for n in counts]
+    share = np.array([d / n if n else 0.0 for d, n in zip(drawn, counts, strict=True)], np.float64)
+    if regime == "incremental_uniform_targets":
+        share = np.where(is_target > 0, share, (n_images > 0).astype(np.float64))
+    return share
+
+
+class ExpectedBudgets:
+    """Expected budgets of conditions on one benchmark; each is computed once."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._known: dict[tuple[str, str], Budget] = {}
+        train = benchmark.train
+        self._train = train
+        n_categories = len(benchmark.categories.ids)
+        self._is_target = np.array([bool(b) for b in benchmark.categories.target_band], np.float64)
+        if train is not None:
+            # rows come by ascending image, each (image, species) once
+            self._starts = np.flatnonzero(np.diff(train.image, prepend=-1))
+            self._n_images = np.bincount(train.category, minlength=n_categories).astype(np.float64)
+            objects = np.zeros(n_categories, np.int64)
+            np.add.at(objects, train.category, train.n_objects)
+            self._n_objects = objects
+
+    def budget(self, regime: str, k_or_p: str) -> Budget | None:
+        """The expected budget of a condition; None without training annotations.
+
+        An image is in if any of its species draws it: 1 - product of (1 - share) over its
+        species. Specimens of a species that did not draw the image are not trained on.
+        """
+        if self._train is None or not len(self._train.image):
+            return None
+        key = (regime, k_or_p)
+        if key not in self._known:
+            share = drawn_share(regime, k_or_p, self._n_images, self._is_target)
+            left_out = np.multiply.reduceat(1.0 - share[self._train.category], self._starts)
+            self._known[key] = Budget(
+                math.fsum((1.0 - left_out).tolist()),
+                math.fsum((share * self._n_objects).tolist()),
+            )
+        return self._known[key]
+
+
+class _Annotation(msgspec.Struct):
+    image_id: int
+    iscrowd: int | bool = 0
+
+
+class _Coco(msgspec.Struct):
+    annotations: list[_Annotation]
+
+
+@dataclass(frozen=True, slots=True)
+class ExactBudget:
+    """The budget counted in one file of training annotations, and the file's SHA-256."""
+
+    budget: Budget
+    digest: str
+
+
+def exact_budget(path: Path) -> ExactBudget:
+    """Count a condition's training annotations (COCO): images with a trained specimen, specimens.
+
+    Crowd regions are specimens that the condition does not train on. Raises InputError when the
+    file cannot be read or is no COCO file.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        found = fault.strerror or type(fault).__name__
+        raise InputError(
+            [Problem("unreadable", str(path), found, "the training annotations (COCO)")]
+        ) from fault
+    try:
+        coco = msgspec.json.decode(data, type=_Coco)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise InputError(
+            [Problem("not-coco", str(path), str(fault), "training annotations (COCO JSON)")]
+        ) from fault
+    trained = [a.image_id for a in coco.annotations if not a.iscrowd]
+    return ExactBudget(
+        Budget(float(len(set(trained))), float(len(trained))), hashlib.sha256(data).hexdigest()
+    )

@@ -1,0 +1,48 @@
+"""What a sweep lacks: models without a result, and cells that the manifest does not name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from benchmark_eval.manifest import Condition, Manifest, ModelEntry
+from benchmark_eval.sweep.tables import MissingSeed
+
+
+def missing_seeds(manifest: Manifest, missing: Iterable[ModelEntry]) -> list[MissingSeed]:
+    """Every cell (architecture, condition, seed) without a result, in table order.
+
+    Cells are those of the manifest, and those that would make its grid full: each architecture
+    with every condition that another has, each condition with every seed that another has.
+    """
+    without = {(entry.condition, entry.seed): entry.model_name for entry in missing}
+    named = {(entry.condition, entry.seed) for entry in manifest.models}
+    architectures = sorted({entry.architecture for entry in manifest.models})
+    budgets = sorted({(c.regime_order, c.value, c.k_or_p) for c, _ in named})
+    seeds = sorted({seed for _, seed in named})
+    cells = [
+        (Condition(architecture, *budget), seed)
+        for architecture in architectures
+        for budget in budgets
+        for seed in seeds
+    ]
+    return [
+        MissingSeed(
+            architecture=condition.architecture,
+            regime=condition.regime,
+            k_or_p=condition.k_or_p,
+            seed=seed,
+            model=without.get((condition, seed), ""),
+        )
+        for condition, seed in cells
+        if (condition, seed) in without or (condition, seed) not in named
+    ]
+
+
+def by_condition(
+    missing: Sequence[MissingSeed],
+) -> list[tuple[tuple[str, str, str], list[MissingSeed]]]:
+    """Missing seeds grouped by (architecture, regime, k_or_p), in the order they come."""
+    groups: dict[tuple[str, str, str], list[MissingSeed]] = {}
+    for item in missing:
+        groups.setdefault((item.architecture, item.regime, item.k_or_p), []).append(item)
+    return list(groups.items())

@@ -1,0 +1,306 @@
+"""Reading the summaries of all models: which exist, which may stand side by side.
+
+Only what the tables need is kept of a summary, so that thousands fit in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval import results
+from benchmark_eval.catalogue import CURVE_METRICS
+from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.manifest import Manifest, ModelEntry
+
+SUFFIX = "_summary.json"
+STRATA = ("1", "2-10", ">10", ">1")
+"""Density strata: specimens per image, crowd counted; the last pools the two before it."""
+STRATUM_METRICS = (
+    "recall",
+    "species_accuracy_given_det",
+    "species_recall",
+    "image_mean_recall",
+    "image_mean_species_accuracy_given_det",
+    "image_mean_species_recall",
+)
+CURVE_KEYS = ("precision", "recall", "F1", "species_recall", "false_alarms_per_image")
+"""What an operating curve holds at each confidence cut."""
+BENCHMARK_INPUT = "benchmark"
+"""The role of the benchmark's digest in a summary's ``provenance.inputs``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeciesAP:
+    """A scored species of a split: its AP for one model."""
+
+    category_id: int
+    AP_50: float | None
+    AP_50_95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StratumCount:
+    """What a density stratum holds; equal for all models of a benchmark."""
+
+    n_images: int
+    n_gt: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResult:
+    """What the tables need of one model.
+
+    ``values`` has every name of ``CURVE_METRICS``; ``species`` the scored species by split;
+    ``density`` maps (split, band or "", stratum) to the values of ``STRATUM_METRICS``;
+    ``operating`` maps a split to an array (len(CURVE_KEYS), cuts), NaN where undefined.
+    """
+
+    entry: ModelEntry
+    values: dict[str, float | None]
+    species: dict[str, tuple[SpeciesAP, ...]]
+    density: dict[tuple[str, str, str], tuple[float | None, ...]]
+    strata: dict[tuple[str, str, str], StratumCount]
+    cuts: dict[str, tuple[float, ...]]
+    operating: dict[str, NDArray[np.float64]]
+    warnings: tuple[tuple[str, str], ...]
+    config: results.RunConfig
+    provenance: results.Provenance
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """All models of a manifest: those with a summary, those without, and what was passed over."""
+
+    models: tuple[ModelResult, ...]
+    missing: tuple[ModelEntry, ...]
+    ignored: tuple[str, ...]
+
+
+def collect(
+    eval_dir: Path, manifest: Manifest, benchmark_digest: str, *, allow_missing: bool
+) -> Collected:
+    """Read the summary of every model of the manifest, in table order.
+
+    Raises InputError with all faults: summaries that are missing (unless ``allow_missing``),
+    broken, of another schema version, model or benchmark, or scored otherwise than the rest.
+    """
+    problems: list[Problem] = []
+    found = find_summaries(eval_dir, problems)
+    models: list[ModelResult] = []
+    missing: list[ModelEntry] = []
+    for entry in manifest.in_table_order():
+        path = found.pop(entry.model_name, None)
+        if path is None:
+            missing.append(entry)
+            continue
+        try:
+            models.append(_read(path, entry))
+        except InputError as fault:
+            problems += fault.problems
+    problems += _strangers(models, benchmark_digest, eval_dir)
+    problems += _odd_ones(models, eval_dir)
+    if missing and not allow_missing:
+        problems += _missing(missing, eval_dir)
+    if not models and not problems:
+        problems.append(
+            Problem(
+                "no-summary",
+                str(eval_dir),
+                "no summary of any model of the manifest",
+                f"<model>{SUFFIX} or <model>/<model>{SUFFIX}",
+                cause=f"{len(found)} summaries of other models are there" if found else "",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+    return Collected(tuple(models), tuple(missing), tuple(sorted(found)))
+
+
+def find_summaries(eval_dir: Path, problems: list[Problem]) -> dict[str, Path]:
+    """Summaries by model name: ``<m>_summary.json`` and ``<m>/<m>_summary.json``."""
+    found: dict[str, Path] = {}
+    try:
+        entries = sorted(os.scandir(eval_dir), key=lambda item: item.name)
+    except OSError as fault:
+        text = fault.strerror or type(fault).__name__
+        problems.append(Problem("unreadable", str(eval_dir), text, "a folder with summaries"))
+        raise InputError(problems) from fault
+    for item in entries:
+        if item.name.endswith(SUFFIX) and item.name != SUFFIX:
+            model, path = item.name.removesuffix(SUFFIX), Path(item.path)
+        else:
+            model, path = item.name, Path(item.path, item.name + SUFFIX)
+        if not path.is_file():
+            continue
+        first = found.setdefault(model, path)
+        if first != path and first.read_bytes() != path.read_bytes():
+            problems.append(
+                Problem(
+                    "two-summaries",
+                    str(path),
+                    f"another summary of {model!r} than {first.name} beside its folder",
+                    "one summary a model",
+                    cause="remove the stale one",
+                )
+            )
+    return found
+
+
+def _missing(missing: Sequence[ModelEntry], eval_dir: Path) -> list[Problem]:
+    return [
+        Problem(
+            "missing-summary",
+            str(eval_dir),
+            f"no summary of {entry.model_name!r} ({entry.condition}, seed {entry.seed})",
+            f"{entry.model_name}{SUFFIX} or {entry.model_name}/{entry.model_name}{SUFFIX}",
+            cause="not evaluated yet; allow missing models to leave it out",
+        )
+        for entry in missing
+    ]
+
+
+def _read(path: Path, entry: ModelEntry) -> ModelResult:
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        found = fault.strerror or type(fault).__name__
+        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
+    evaluation = results.decode_summary(data, str(path))
+    if evaluation.model != entry.model_name:
+        raise InputError(
+            [
+                Problem(
+                    "other-model",
+                    str(path),
+                    repr(evaluation.model),
+                    repr(entry.model_name),
+                    field="model",
+                    cause="a renamed or copied summary",
+                )
+            ]
+        )
+    return extract(evaluation, entry, hashlib.sha256(data).hexdigest())
+
+
+def extract(evaluation: results.Evaluation, entry: ModelEntry, digest: str) -> ModelResult:
+    """What the tables need of an evaluation; ``digest`` is its summary's SHA-256."""
+    splits = evaluation.per_split
+    density: dict[tuple[str, str, str], tuple[float | None, ...]] = {}
+    strata: dict[tuple[str, str, str], StratumCount] = {}
+    for split, block in splits.items():
+        for band, group in (("", block.density.strata), *block.density.by_band.items()):
+            for stratum, cell in zip(
+                STRATA, (group.one, group.few, group.many, group.multi), strict=True
+            ):
+                key = (split, band, stratum)
+                density[key] = tuple(getattr(cell, name) for name in STRATUM_METRICS)
+                strata[key] = StratumCount(cell.n_images, cell.n_gt)
+    return ModelResult(
+        entry=entry,
+        values={metric.name: read(evaluation) for metric, read in _curve_readers()},
+        species={
+            split: tuple(
+                SpeciesAP(int(number), score.AP_50, score.AP_50_95)
+                for number, score in sorted(block.per_species.items(), key=lambda item: item[0])
+                if score.n_gt > 0
+            )
+            for split, block in splits.items()
+        },
+        density=density,
+        strata=strata,
+        cuts={s: tuple(b.operating_point.curve.confidence) for s, b in splits.items()},
+        operating={
+            split: np.array(
+                [getattr(block.operating_point.curve, key) for key in CURVE_KEYS], np.float64
+            )
+            for split, block in splits.items()
+        },
+        warnings=tuple((s, text) for s, block in splits.items() for text in block.warnings),
+        config=evaluation.config,
+        provenance=evaluation.provenance,
+        digest=digest,
+    )
+
+
+def reader(path: Sequence[str]) -> Callable[[results.Evaluation], float | None]:
+    """A function that fetches the number at ``path`` (JSON keys), None where there is none."""
+
+    def read(evaluation: results.Evaluation) -> float | None:
+        node: Any = evaluation
+        for key in path:
+            if isinstance(node, dict):
+                node = node.get(key)
+            elif isinstance(node, msgspec.Struct):
+                node = getattr(node, _attributes(type(node)).get(key, ""), None)
+            else:
+                return None
+        return None if node is None or node is msgspec.UNSET else float(node)
+
+    return read
+
+
+@cache
+def _attributes(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """Attribute by JSON key."""
+    return {item.encode_name: item.name for item in msgspec.structs.fields(kind)}
+
+
+@cache
+def _curve_readers() -> tuple[tuple[Any, Callable[[results.Evaluation], float | None]], ...]:
+    return tuple((metric, reader(metric.path)) for metric in CURVE_METRICS)
+
+
+def _strangers(models: Iterable[ModelResult], digest: str, eval_dir: Path) -> list[Problem]:
+    """Summaries of another benchmark than the one that the tables are made with."""
+    return [
+        Problem(
+            "other-benchmark",
+            str(eval_dir),
+            f"{model.entry.model_name!r} was scored on the benchmark "
+            f"{model.provenance.inputs.get(BENCHMARK_INPUT, 'without a digest')[:12]}",
+            f"the benchmark {digest[:12]}",
+            field=f"provenance.inputs.{BENCHMARK_INPUT}",
+            cause="scored on another version of the benchmark: evaluate it again",
+        )
+        for model in models
+        if model.provenance.inputs.get(BENCHMARK_INPUT) != digest
+    ]
+
+
+def _odd_ones(models: Sequence[ModelResult], eval_dir: Path) -> list[Problem]:
+    """Models scored with other options or other code than most."""
+    aspects: tuple[tuple[str, Callable[[ModelResult], object]], ...] = (
+        ("config.iou_threshold", lambda m: m.config.iou_threshold),
+        ("config.engine", lambda m: m.config.engine),
+        ("config.on_invalid", lambda m: m.config.on_invalid),
+        ("config.splits", lambda m: ", ".join(m.config.splits)),
+        ("provenance.scoring_code", lambda m: m.provenance.scoring_code[:12]),
+    )
+    problems = []
+    for field, look in aspects:
+        usual, times = Counter(map(look, models)).most_common(1)[0] if models else (None, 0)
+        problems += [
+            Problem(
+                "other-options",
+                str(eval_dir),
+                f"{model.entry.model_name!r} has {look(model)}",
+                f"{usual}, as {times} other models have",
+                field=field,
+                cause="numbers scored in different ways cannot be averaged: evaluate it again",
+            )
+            for model in models
+            if look(model) != usual
+        ]
+    return problems

@@ -1,0 +1,433 @@
+"""What a sweep is once aggregated: the typed tables and the only reader and writer of their files.
+
+``aggregated.json`` holds everything; the CSV files are views of it. An undefined value is
+``null`` in JSON and an empty cell in CSV; floats are written so that they read back equal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from benchmark_eval.catalogue import CURVE_METRICS, HEADLINE
+from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.files import write_bytes_atomic, write_text_atomic
+from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
+
+SCHEMA_VERSION = 1
+"""Version of the layout of ``aggregated.json``; a reader refuses any other."""
+AGGREGATED = "aggregated.json"
+TARGET_KEYS = ("AP_50", "AP_50_95")
+"""The per-species metrics of the tables about target species."""
+
+
+class CurveRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
+
+    ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
+    """
+
+    architecture: str
+    regime: str
+    k_or_p: str
+    seeds: list[int]
+    missing: list[str]
+    metrics: dict[str, Estimate]
+
+
+class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell of the band x k grid: mean AP of a band's target species, over seeds."""
+
+    architecture: str
+    split: str
+    k: str
+    band: str
+    n_species: int
+    AP_50: Estimate
+    AP_50_95: Estimate
+
+
+class TargetGapRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean AP of the target species, of all others, and target minus others, over seeds."""
+
+    architecture: str
+    split: str
+    k: str
+    target_AP_50: Estimate
+    nontarget_AP_50: Estimate
+    gap_AP_50: Estimate
+    target_AP_50_95: Estimate
+    nontarget_AP_50_95: Estimate
+    gap_AP_50_95: Estimate
+
+
+class BudgetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Distinct training images and specimens of a condition, and the headline estimates.
+
+    ``source`` is "exact" (counted in the condition's training annotations), "expected" (from
+    train.json) or "unknown" (neither is there).
+    """
+
+    architecture: str
+    regime: str
+    k_or_p: str
+    n_images: float | None
+    n_specimens: float | None
+    source: Literal["exact", "expected", "unknown"]
+    headline: dict[str, Estimate]
+
+
+class DensityRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition on the images of one density stratum, of one band's specimens or of all."""
+
+    architecture: str
+    regime: str
+    k_or_p: str
+    split: str
+    band: str
+    stratum: str
+    n_images: int
+    n_gt: int
+    metrics: dict[str, Estimate]
+
+
+class OperatingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The best condition of an architecture with its boxes cut at one confidence."""
+
+    architecture: str
+    regime: str
+    k_or_p: str
+    split: str
+    confidence: float
+    metrics: dict[str, Estimate]
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One evaluated model: the dots behind every mean.
+
+    ``values`` holds the curve metrics; ``targets`` the band and target means of a model of
+    incremental_uniform_targets, named ``<split>/<band or target, nontarget, gap>/<metric>``;
+    ``density`` (only of a model of its architecture's best condition) those named
+    ``<split>/<band or all>/<stratum>/<metric>``.
+    """
+
+    model: str
+    architecture: str
+    regime: str
+    k_or_p: str
+    seed: int
+    values: dict[str, float | None]
+    targets: dict[str, float | None]
+    density: dict[str, float | None]
+
+
+class MissingSeed(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of the sweep without a number. ``model`` is empty if the manifest lacks it too."""
+
+    architecture: str
+    regime: str
+    k_or_p: str
+    seed: int
+    model: str
+
+
+class ModelWarnings(msgspec.Struct, frozen=True, kw_only=True):
+    """One warning and the models that got it on a split."""
+
+    split: str
+    text: str
+    models: list[str]
+
+
+class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a split of the benchmark holds."""
+
+    n_images: int
+    n_scored: int
+    n_crowd: int
+    n_species: int
+
+
+class BandFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a band of unseen species holds, and the two species with the most annotations."""
+
+    n_species: int
+    n_images: int
+    n_annotations: int
+    two_largest: int
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """The benchmark that the models were scored on."""
+
+    digest: str
+    splits: dict[str, SplitFacts]
+    bands: dict[str, BandFacts]
+    n_targets: int
+    target_bands: dict[str, int]
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Digests (SHA-256) of everything that went in, and the options that shaped it."""
+
+    package_version: str
+    scoring_code: str
+    manifest: str
+    options: dict[str, Any]
+    summaries: dict[str, str]
+    train_annotations: dict[str, str]
+
+
+class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole sweep: the content of ``aggregated.json``."""
+
+    schema_version: int
+    inputs: Inputs
+    benchmark: Benchmark
+    missing: list[MissingSeed]
+    ignored: list[str]
+    warnings: list[ModelWarnings]
+    learning_curves: list[CurveRow]
+    target_species_curves: list[TargetRow]
+    target_vs_nontarget: list[TargetGapRow]
+    budget_curves: list[BudgetRow]
+    density_curves: list[DensityRow]
+    operating_curves: list[OperatingRow]
+    models: list[ModelRow]
+
+
+PARTS = ("mean", "std", "n", "ci95_low", "ci95_high")
+"""The columns of an estimate, as ``<metric>_<part>``."""
+HEADLINE_PARTS = ("mean", "std", "n")
+
+Row = Sequence[object]
+
+
+def _stems(names: Iterable[str], parts: Sequence[str] = PARTS) -> list[str]:
+    return [f"{name}_{part}" for name in names for part in parts]
+
+
+def _cells(estimates: Iterable[Estimate], parts: Sequence[str] = PARTS) -> list[object]:
+    return [getattr(item, part) for item in estimates for part in parts]
+
+
+def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
+    names = [metric.name for metric in CURVE_METRICS]
+    header = ["architecture", "regime", "k_or_p", "n_seeds", *_stems(names), "missing_models"]
+    rows: list[Row] = [
+        [
+            row.architecture,
+            row.regime,
+            row.k_or_p,
+            len(row.seeds),
+            *_cells(row.metrics[name] for name in names),
+            "; ".join(row.missing),
+        ]
+        for row in table.learning_curves
+    ]
+    return header, rows
+
+
+def _target_species(table: Aggregated) -> tuple[list[str], list[Row]]:
+    header = ["architecture", "split", "k", "band", "n_species", *_stems(TARGET_KEYS)]
+    rows: list[Row] = [
+        [
+            row.architecture,
+            row.split,
+            row.k,
+            row.band,
+            row.n_species,
+            *_cells((row.AP_50, row.AP_50_95)),
+        ]
+        for row in table.target_species_curves
+    ]
+    return header, rows
+
+
+GAP_SIDES = ("target", "nontarget", "gap")
+
+
+def _target_gap(table: Aggregated) -> tuple[list[str], list[Row]]:
+    names = [f"{side}_{key}" for key in TARGET_KEYS for side in GAP_SIDES]
+    rows: list[Row] = [
+        [row.architecture, row.split, row.k, *_cells(getattr(row, name) for name in names)]
+        for row in table.target_vs_nontarget
+    ]
+    return ["architecture", "split", "k", *_stems(names)], rows
+
+
+def _budgets(table: Aggregated) -> tuple[list[str], list[Row]]:
+    header = ["architecture", "regime", "k_or_p", "n_images", "n_specimens", "source"]
+    rows: list[Row] = [
+        [
+            row.architecture,
+            row.regime,
+            row.k_or_p,
+            row.n_images,
+            row.n_specimens,
+            row.source,
+            *_cells((row.headline[name] for name in HEADLINE), HEADLINE_PARTS),
+        ]
+        for row in table.budget_curves
+    ]
+    return [*header, *_stems(HEADLINE, HEADLINE_PARTS)], rows
+
+
+def _density(table: Aggregated) -> tuple[list[str], list[Row]]:
+    header = ["architecture", "regime", "k_or_p", "split", "band", "stratum", "n_images", "n_gt"]
+    rows: list[Row] = [
+        [
+            row.architecture,
+            row.regime,
+            row.k_or_p,
+            row.split,
+            row.band,
+            row.stratum,
+            row.n_images,
+            row.n_gt,
+            *_cells(row.metrics[name] for name in STRATUM_METRICS),
+        ]
+        for row in table.density_curves
+    ]
+    return [*header, *_stems(STRATUM_METRICS)], rows
+
+
+def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
+    header = ["architecture", "regime", "k_or_p", "split", "confidence", *_stems(CURVE_KEYS)]
+    rows: list[Row] = [
+        [
+            row.architecture,
+            row.regime,
+            row.k_or_p,
+            row.split,
+            row.confidence,
+            *_cells(row.metrics[name] for name in CURVE_KEYS),
+        ]
+        for row in table.operating_curves
+    ]
+    return header, rows
+
+
+def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
+    names = [metric.name for metric in CURVE_METRICS]
+    targets = list(dict.fromkeys(key for row in table.models for key in row.targets))
+    header = ["model", "architecture", "regime", "k_or_p", "seed", *names, *targets]
+    rows: list[Row] = [
+        [
+            row.model,
+            row.architecture,
+            row.regime,
+            row.k_or_p,
+            row.seed,
+            *(row.values[name] for name in names),
+            *(row.targets.get(name) for name in targets),
+        ]
+        for row in table.models
+    ]
+    return header, rows
+
+
+CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
+    "learning_curves.csv": _learning_curves,
+    "target_species_curves.csv": _target_species,
+    "target_vs_nontarget.csv": _target_gap,
+    "budget_curves.csv": _budgets,
+    "density_curves.csv": _density,
+    "operating_curves.csv": _operating,
+    "models.csv": _models,
+}
+"""Each CSV file of an aggregation with the function that lays it out (header, rows)."""
+FILES = (*CSV_FILES, AGGREGATED)
+"""All files that ``write`` makes, in the order it makes them."""
+
+
+def write(table: Aggregated, output_dir: str | Path) -> None:
+    """Write every table to ``output_dir``.
+
+    ``aggregated.json`` goes first and comes back last, so that while it is there the set is whole.
+    """
+    folder = Path(output_dir)
+    (folder / AGGREGATED).unlink(missing_ok=True)
+    for name, layout in CSV_FILES.items():
+        write_text_atomic(folder / name, to_csv(*layout(table)))
+    write_bytes_atomic(folder / AGGREGATED, encode(table))
+
+
+def discard(output_dir: str | Path) -> list[str]:
+    """Remove the files of an earlier aggregation; returns the names of those removed."""
+    gone = []
+    for name in reversed(FILES):
+        path = Path(output_dir) / name
+        if path.is_file():
+            path.unlink()
+            gone.append(name)
+    return gone
+
+
+def encode(table: Aggregated) -> bytes:
+    """``aggregated.json`` as bytes."""
+    return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
+    """CSV text: None is an empty cell, floats are the shortest text that reads back equal."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([neutral(cell) for cell in row] for row in rows)
+    return stream.getvalue()
+
+
+def neutral(cell: object) -> object:
+    """A text cell that a spreadsheet would run as a formula gets an apostrophe in front.
+
+    Only texts of the manifest (names, architectures) can start so; numbers are left alone.
+    """
+    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + cell
+    return cell
+
+
+T = TypeVar("T")
+
+
+def read_aggregated(path: str | Path) -> Aggregated:
+    """Read an ``aggregated.json``; InputError when it is none or of another schema version."""
+    path = Path(path)
+    try:
+        table = msgspec.json.decode(path.read_bytes(), type=Aggregated)
+    except OSError as fault:
+        found = fault.strerror or type(fault).__name__
+        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        wanted = f"an {AGGREGATED} of schema version {SCHEMA_VERSION}"
+        cause = "cut off, or of another version of the package: aggregate again"
+        raise InputError(
+            [Problem("not-aggregated", str(path), str(fault), wanted, cause=cause)]
+        ) from fault
+    if table.schema_version != SCHEMA_VERSION:
+        found = f"schema_version {table.schema_version}"
+        raise InputError(
+            [
+                Problem(
+                    "schema-version",
+                    str(path),
+                    found,
+                    f"schema_version {SCHEMA_VERSION}",
+                    cause="written by another version of the package: aggregate again",
+                )
+            ]
+        )
+    return table
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of ``aggregated.json``."""
+    schema = msgspec.json.schema(Aggregated)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,0 +1,91 @@
+"""Target species: what more training images of a species buy, by its distance to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchmark_eval.catalogue import BAND_LABEL
+from benchmark_eval.manifest import Condition
+from benchmark_eval.sweep.statistics import Estimate, difference, estimate, mean_of
+from benchmark_eval.sweep.summaries import ModelResult
+from benchmark_eval.sweep.tables import TARGET_KEYS, TargetGapRow, TargetRow
+
+REGIME = "incremental_uniform_targets"
+SPLITS = ("iid_test", "inat_test")
+"""Splits with trained species, where a species' AP means something."""
+
+
+def target_means(result: ModelResult, target_band: Mapping[int, str]) -> dict[str, float | None]:
+    """Mean AP of one model by band of target species, over targets, others, and their gap.
+
+    ``target_band`` maps a target species' category id to its band. Keys are
+    ``<split>/<band, target, nontarget or gap>/<metric>``; species without a scored specimen
+    on the split enter no mean.
+    """
+    means: dict[str, float | None] = {}
+    for split in SPLITS:
+        scored = result.species.get(split, ())
+        for key in TARGET_KEYS:
+            ap = {species.category_id: getattr(species, key) for species in scored}
+            for band in BAND_LABEL:
+                means[f"{split}/{band}/{key}"] = mean_of(
+                    value for number, value in ap.items() if target_band.get(number) == band
+                )
+            target = mean_of(value for number, value in ap.items() if number in target_band)
+            others = mean_of(value for number, value in ap.items() if number not in target_band)
+            means[f"{split}/target/{key}"] = target
+            means[f"{split}/nontarget/{key}"] = others
+            means[f"{split}/gap/{key}"] = difference(target, others)
+    return means
+
+
+def target_tables(
+    groups: Mapping[Condition, Sequence[ModelResult]],
+    means: Mapping[str, Mapping[str, float | None]],
+    target_band: Mapping[int, str],
+    splits: Sequence[str],
+) -> tuple[list[TargetRow], list[TargetGapRow]]:
+    """The band x k grid and target against non-target, a row a condition of the target regime.
+
+    ``means`` holds ``target_means`` by model name; ``splits`` are those that were evaluated.
+    """
+    grid: list[TargetRow] = []
+    gaps: list[TargetGapRow] = []
+    wanted = [c for c in groups if c.regime == REGIME] if target_band else []
+    for architecture in dict.fromkeys(c.architecture for c in wanted):
+        for split in [s for s in SPLITS if s in splits]:
+            for condition in [c for c in wanted if c.architecture == architecture]:
+                models = groups[condition]
+
+                def over_seeds(
+                    part: str, split: str = split, models: Sequence[ModelResult] = models
+                ) -> Estimate:
+                    return estimate(means[m.entry.model_name][f"{split}/{part}"] for m in models)
+
+                scored = {s.category_id for m in models for s in m.species.get(split, ())}
+                grid += [
+                    TargetRow(
+                        architecture=architecture,
+                        split=split,
+                        k=condition.k_or_p,
+                        band=band,
+                        n_species=sum(target_band.get(number) == band for number in scored),
+                        AP_50=over_seeds(f"{band}/AP_50"),
+                        AP_50_95=over_seeds(f"{band}/AP_50_95"),
+                    )
+                    for band in BAND_LABEL
+                ]
+                gaps.append(
+                    TargetGapRow(
+                        architecture=architecture,
+                        split=split,
+                        k=condition.k_or_p,
+                        target_AP_50=over_seeds("target/AP_50"),
+                        nontarget_AP_50=over_seeds("nontarget/AP_50"),
+                        gap_AP_50=over_seeds("gap/AP_50"),
+                        target_AP_50_95=over_seeds("target/AP_50_95"),
+                        nontarget_AP_50_95=over_seeds("nontarget/AP_50_95"),
+                        gap_AP_50_95=over_seeds("gap/AP_50_95"),
+                    )
+                )
+    return grid, gaps
