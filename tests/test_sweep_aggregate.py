@@ -16,8 +16,7 @@ from benchmark_eval.catalogue import CURVE_METRICS, HEADLINE
 from benchmark_eval.cli import cli, main
 from benchmark_eval.errors import InputError
 from benchmark_eval.index import write_index
-from benchmark_eval.sweep import tables
-from benchmark_eval.sweep.aggregate import aggregate
+from benchmark_eval.sweep import aggregate, tables
 
 GU, IN, TA = BUDGETS
 
@@ -338,6 +337,15 @@ def test_nothing_evaluated_is_an_error_even_when_models_may_be_missing(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), None)])
     (problem,) = sweep.faults(allow_missing=True)
     assert problem.kind == "no-summary"
+
+
+def test_model_that_is_left_out_is_missing_even_with_a_summary(sweep):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "1", 1), 0.9)])
+    table = sweep.run(allow_missing=True, leave_out=["n"])
+    assert [m.model for m in table.missing] == ["n"]
+    assert table.ignored == []
+    assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
+    assert [p.kind for p in sweep.faults(leave_out=["n"])] == ["missing-summary"]
 
 
 def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):

@@ -42,7 +42,7 @@ def command(
     eval_dir: Path, manifest: Path, benchmark_dir: Path, output_dir: Path, allow_missing: bool
 ) -> None:
     """Aggregate the summaries of a sweep into learning curves and the tables beside them."""
-    from benchmark_eval.sweep.aggregate import aggregate
+    from benchmark_eval.sweep import aggregate
 
     aggregate(
         eval_dir=eval_dir,

@@ -2,3 +2,8 @@
 
 ``aggregate`` makes them all; what it returns and writes is ``tables.Aggregated``.
 """
+
+from benchmark_eval.sweep.aggregation import aggregate
+from benchmark_eval.sweep.tables import Aggregated, read_aggregated
+
+__all__ = ["Aggregated", "aggregate", "read_aggregated"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -89,12 +89,17 @@ class Collected:
 
 
 def collect(
-    eval_dir: Path, manifest: Manifest, benchmark_digest: str, *, allow_missing: bool
+    eval_dir: Path,
+    manifest: Manifest,
+    benchmark_digest: str,
+    *,
+    allow_missing: bool,
+    leave_out: Collection[str] = (),
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
 
-    Raises InputError with all faults: summaries that are missing (unless ``allow_missing``),
-    broken, of another schema version, model or benchmark, or scored otherwise than the rest.
+    Models of ``leave_out`` count as missing. Raises InputError with all faults: summaries that
+    are missing (unless ``allow_missing``), broken, of another schema version, model or benchmark, or scored otherwise than the rest.
     """
     problems: list[Problem] = []
     found = find_summaries(eval_dir, problems)
@@ -102,7 +107,7 @@ def collect(
     missing: list[ModelEntry] = []
     for entry in manifest.in_table_order():
         path = found.pop(entry.model_name, None)
-        if path is None:
+        if path is None or entry.model_name in leave_out:
             missing.append(entry)
             continue
         try:

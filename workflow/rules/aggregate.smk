@@ -22,5 +22,6 @@ rule aggregate:
         manifest=lambda wildcards: str(PLAN.config.manifest),
         eval_dir=lambda wildcards, input: "results/models",
         allow_missing=PLAN.config.allow_missing,
+        leave_out=list(PLAN.missing),
     script:
         "../scripts/aggregate.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -46,10 +46,12 @@ def aggregate(
     benchmark: str | Path,
     output_dir: str | Path,
     allow_missing: bool = False,
+    leave_out: Collection[str] = (),
 ) -> tables.Aggregated:
     """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
 
-    ``benchmark`` is the benchmark's folder or its index (.npz). Raises InputError with all
+    ``benchmark`` is the benchmark's folder or its index (.npz). ``leave_out`` are models of the
+    manifest that count as missing even where an old summary lies about. Raises InputError with all
     faults of the inputs; then nothing is written, and the tables of an earlier aggregation are
     removed from ``output_dir``, because they no longer belong to these inputs.
     """
@@ -59,6 +61,7 @@ def aggregate(
             manifest=read_manifest(manifest),
             benchmark=read_benchmark(benchmark),
             allow_missing=allow_missing,
+            leave_out=leave_out,
         )
     except BenchmarkEvalError:
         with contextlib.suppress(OSError):
@@ -75,7 +78,12 @@ def read_benchmark(path: str | Path) -> Benchmark:
 
 
 def build(
-    *, eval_dir: str | Path, manifest: Manifest, benchmark: Benchmark, allow_missing: bool = False
+    *,
+    eval_dir: str | Path,
+    manifest: Manifest,
+    benchmark: Benchmark,
+    allow_missing: bool = False,
+    leave_out: Collection[str] = (),
 ) -> tables.Aggregated:
     """Every table of a sweep, nothing written."""
     problems: list[Problem] = []
