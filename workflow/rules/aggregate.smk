@@ -2,7 +2,7 @@
 rule aggregate:
     input:
         summaries=summaries,
-        index=ancient("results/benchmark/index.npz"),
+        index="results/benchmark/index.npz",
         manifest=manifest_files,
         stamp="results/.state/sweep.json",
     output:

@@ -3,7 +3,7 @@
 rule evaluate_model:
     input:
         predictions=prediction_files,
-        index=ancient("results/benchmark/index.npz"),
+        index="results/benchmark/index.npz",
         stamp="results/.state/models/{model}.json",
     output:
         summary="results/models/{model}/{model}_summary.json",
