@@ -89,7 +89,13 @@ def build(
     problems: list[Problem] = []
     collected = Collected((), (), ())
     try:
-        collected = collect(Path(eval_dir), manifest, benchmark.digest, allow_missing=allow_missing)
+        collected = collect(
+            Path(eval_dir),
+            manifest,
+            benchmark.digest,
+            allow_missing=allow_missing,
+            leave_out=leave_out,
+        )
     except InputError as fault:
         problems += fault.problems
     exact = _exact_budgets(manifest, problems)

@@ -99,7 +99,8 @@ def collect(
     """Read the summary of every model of the manifest, in table order.
 
     Models of ``leave_out`` count as missing. Raises InputError with all faults: summaries that
-    are missing (unless ``allow_missing``), broken, of another schema version, model or benchmark, or scored otherwise than the rest.
+    are missing (unless ``allow_missing``), broken, of another schema version, model or
+    benchmark, or scored otherwise than the rest.
     """
     problems: list[Problem] = []
     found = find_summaries(eval_dir, problems)
