@@ -8,6 +8,7 @@ not as the detections are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,6 +162,10 @@ def score_suite(suite: Suite, detections: Detections, truth: SplitTruth, match: 
             precision[a, t][:, defined] = curve[:, defined]
     by_cap = np.stack([_recall(suite, match, counted, n_positive, c)[ALL] for c in CAPS])
     return Scores(precision, by_cap, _recall(suite, match, counted, n_positive, cap))
+
+
+Scorer = Callable[[Suite, Detections, SplitTruth, Match], Scores]
+"""An engine: ``score_suite``, or pycocotools behind the same call."""
 
 
 def recall_at(suite: Suite, match: Match, truth: SplitTruth, cap: int | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark_eval.coco import AT_50, CAPS, Scores, Suite, match_coco, mean_defined, score_suite
+from benchmark_eval.coco import AT_50, CAPS, Scorer, Scores, Suite, match_coco, mean_defined
 from benchmark_eval.coco_files import Bools, Floats
 from benchmark_eval.matching import Match, localise
 from benchmark_eval.metrics.numbers import mean, share
@@ -12,15 +12,16 @@ from benchmark_eval.metrics.split import SplitData, agreement
 from benchmark_eval.results import OOD_BANDS, OodBand, OodByBand
 
 
-def ood_by_band(data: SplitData, suite: Suite, match: Match) -> OodByBand:
+def ood_by_band(data: SplitData, suite: Suite, match: Match, score: Scorer) -> OodByBand:
     """Class-agnostic AP and AR, agreement and confidence per distance band (benchmark evaluator).
 
     A band is its annotations alone (crowd as crowd; other bands' annotations dropped), the
     images that hold at least one, and every prediction on them. ``suite`` and ``match`` are the
     split's class-agnostic ones; they serve a band wherever its images hold nothing else.
+    ``score`` is the engine.
     """
     return OodByBand(
-        by_band={name: _band(data, suite, match, keep) for name, keep in band_rows(data)}
+        by_band={name: _band(data, suite, match, keep, score) for name, keep in band_rows(data)}
     )
 
 
@@ -53,7 +54,7 @@ def band_ap(scores: Scores) -> tuple[float | None, float | None, float | None]:
     )
 
 
-def _band(data: SplitData, suite: Suite, match: Match, keep: Bools) -> OodBand:
+def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Scorer) -> OodBand:
     truth, detections = data.truth, data.detections
     ours, inside = band_suite(data, suite, keep)
     images = np.unique(truth.image[keep])
@@ -64,7 +65,7 @@ def _band(data: SplitData, suite: Suite, match: Match, keep: Bools) -> OodBand:
         local = localise(detections, truth, pairs, data.local.iou)
     else:
         local = data.local
-    ap_50, ap_50_95, ar_100 = band_ap(score_suite(ours, detections, truth, match))
+    ap_50, ap_50_95, ar_100 = band_ap(score(ours, detections, truth, match))
     of_band = keep[local.hit_truth]
     hit, hit_truth = local.hit[of_band], local.hit_truth[of_band]
     agree = agreement(data.categories, detections.category[hit], truth.category[hit_truth])

@@ -1,0 +1,63 @@
+"""``benchmark-eval evaluate``: score one model and write its files."""
+
+from __future__ import annotations
+
+import click
+
+from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS
+from benchmark_eval.evaluation import evaluate_to_files
+
+
+@click.command()
+@click.option("--benchmark-dir", required=True, help="The unpacked benchmark, or its index (.npz).")
+@click.option("--predictions-dir", required=True, help="Folder of <split>_predictions.json[.gz].")
+@click.option("--output-dir", required=True, help="Where the model's files go.")
+@click.option("--model-name", default="model", show_default=True, help="Prefix of the files.")
+@click.option("--splits", multiple=True, type=click.Choice(KNOWN_SPLITS), help="Which to score.")
+@click.option("--iou", default=0.5, show_default=True, help="IoU of a hit; AP keeps COCO's.")
+@click.option(
+    "--engine",
+    type=click.Choice(["fast", "pycocotools"]),
+    default="fast",
+    show_default=True,
+    help="Who scores the COCO families.",
+)
+@click.option(
+    "--on-invalid",
+    type=click.Choice(["error", "drop"]),
+    default="error",
+    show_default=True,
+    help="Stop at invalid records, or leave them out and count them.",
+)
+@click.option(
+    "--detections/--no-detections",
+    default=True,
+    show_default=True,
+    help="Write <model>_detections.csv, a row a hit.",
+)
+@click.option("--quiet", is_flag=True, help="Do not print the report.")
+def command(
+    benchmark_dir: str,
+    predictions_dir: str,
+    output_dir: str,
+    model_name: str,
+    splits: tuple[str, ...],
+    iou: float,
+    engine: str,
+    on_invalid: str,
+    detections: bool,
+    quiet: bool,
+) -> None:
+    """Score one model on the benchmark's splits and write its files."""
+    evaluate_to_files(
+        benchmark=benchmark_dir,
+        predictions_dir=predictions_dir,
+        output_dir=output_dir,
+        model_name=model_name,
+        splits=splits or DEFAULT_SPLITS,
+        iou=iou,
+        engine=engine,  # type: ignore[arg-type]
+        on_invalid=on_invalid,  # type: ignore[arg-type]
+        detections=detections,
+        quiet=quiet,
+    )

@@ -1,0 +1,270 @@
+"""One model on the benchmark: read, match once, run the families, put the result together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from benchmark_eval import __version__
+from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS, Benchmark
+from benchmark_eval.coco import MATCH_THRESHOLDS, Scorer, Suite, match_coco, score_suite
+from benchmark_eval.diagnostics import notes_of, warnings_of
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.hits import HitTable, hit_table
+from benchmark_eval.index import open_benchmark
+from benchmark_eval.matching import find_pairs, localise, order_detections
+from benchmark_eval.metrics.bands import ood_by_band
+from benchmark_eval.metrics.calibration import calibration
+from benchmark_eval.metrics.chance import chance
+from benchmark_eval.metrics.decomposition import decomposition
+from benchmark_eval.metrics.detection_cap import detection_cap
+from benchmark_eval.metrics.hierarchical import hierarchical
+from benchmark_eval.metrics.imbalance import class_imbalance
+from benchmark_eval.metrics.operating_point import operating_point
+from benchmark_eval.metrics.prediction_density import prediction_density
+from benchmark_eval.metrics.species import per_species
+from benchmark_eval.metrics.split import SplitData, agreement
+from benchmark_eval.metrics.strata import density
+from benchmark_eval.metrics.summary import HitConfidence, headline, summary
+from benchmark_eval.predictions import Predictions, predictions_file, read_predictions
+from benchmark_eval.results import (
+    SCHEMA_VERSION,
+    Engine,
+    Evaluation,
+    OnInvalid,
+    Provenance,
+    RunConfig,
+    SplitEvaluation,
+    to_dict,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What shapes the numbers of an evaluation. ``UsageError`` on values that make no sense.
+
+    ``iou`` in (0, 1] drives everything but AP and AR; ``engine`` says who scores the COCO
+    families; ``on_invalid`` whether an invalid record stops the run or is left out and counted.
+    """
+
+    splits: tuple[str, ...] = DEFAULT_SPLITS
+    iou: float = 0.5
+    engine: Engine = "fast"
+    on_invalid: OnInvalid = "error"
+
+    def __post_init__(self) -> None:
+        faults = []
+        if not self.splits:
+            faults.append("splits is empty; at least one is wanted")
+        odd = [s for s in self.splits if s not in KNOWN_SPLITS]
+        if odd:
+            faults.append(f"splits: unknown {', '.join(odd)}; known are {', '.join(KNOWN_SPLITS)}")
+        if len(set(self.splits)) < len(self.splits):
+            faults.append(f"splits: one stands twice in {', '.join(self.splits)}")
+        if isinstance(self.iou, bool) or not 0 < self.iou <= 1:
+            faults.append(f"iou is {self.iou}; wanted is a number in (0, 1]")
+        if self.engine not in get_args(Engine):
+            faults.append(f"engine is {self.engine!r}; wanted is one of {get_args(Engine)}")
+        if self.on_invalid not in get_args(OnInvalid):
+            faults.append(
+                f"on_invalid is {self.on_invalid!r}; wanted is one of {get_args(OnInvalid)}"
+            )
+        if faults:
+            raise UsageError("; ".join(faults))
+
+
+def run_evaluation(
+    benchmark_dir: str | Path | Benchmark,
+    predictions_dir: str | Path,
+    splits: Sequence[str] = DEFAULT_SPLITS,
+    iou: float = 0.5,
+    quiet: bool = False,
+    *,
+    engine: Engine = "fast",
+    on_invalid: OnInvalid = "error",
+    model_name: str = "model",
+) -> dict[str, Any]:
+    """Score one model and return everything that ``<model>_summary.json`` holds, as plain dicts.
+
+    ``benchmark_dir`` is the unpacked benchmark (or an index file, or a loaded ``Benchmark``);
+    ``predictions_dir`` holds ``<split>_predictions.json`` for each of ``splits``. Writes no
+    file; prints the report unless ``quiet``. Raises ``InputError`` with every fault of the
+    inputs, ``UsageError`` on options that make no sense.
+    """
+    options = Options(tuple(splits), iou, engine, on_invalid)
+    evaluation, _ = evaluate(benchmark_dir, predictions_dir, model_name, options)
+    if not quiet:
+        from benchmark_eval.text_report import render_text
+
+        print(render_text(evaluation))
+    return to_dict(evaluation)
+
+
+def evaluate_to_files(
+    *,
+    benchmark: str | Path | Benchmark,
+    predictions_dir: str | Path,
+    output_dir: str | Path,
+    model_name: str,
+    splits: Sequence[str] = DEFAULT_SPLITS,
+    iou: float = 0.5,
+    engine: Engine = "fast",
+    on_invalid: OnInvalid = "error",
+    detections: bool = True,
+    quiet: bool = True,
+) -> Evaluation:
+    """Score one model and write its files into ``output_dir``, all or none of them.
+
+    Files: ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt`` and,
+    with ``detections``, ``_detections.csv``. Raises as ``run_evaluation`` does.
+    """
+    from benchmark_eval.names import name_fault
+    from benchmark_eval.writers import write_evaluation
+
+    fault = name_fault(model_name)
+    if fault:
+        raise UsageError(f"model name {model_name!r}: {fault}")
+    options = Options(tuple(splits), iou, engine, on_invalid)
+    loaded = open_benchmark(benchmark, options.splits)
+    evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
+    report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
+    if not quiet:
+        print(report)
+    for split, result in evaluation.per_split.items():
+        for warning in result.warnings:
+            print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
+    return evaluation
+
+
+def evaluate(
+    benchmark: str | Path | Benchmark,
+    predictions_dir: str | Path,
+    model_name: str,
+    options: Options,
+    *,
+    hits: bool = False,
+) -> tuple[Evaluation, list[HitTable]]:
+    """Score one model; also its hits as columns, a table a split, where ``hits`` asks for them.
+
+    Faults of all prediction files are collected before any is raised.
+    """
+    loaded = open_benchmark(benchmark, options.splits)
+    truths = [loaded.split(split) for split in options.splits]
+    per_split: dict[str, SplitEvaluation] = {}
+    confidence: dict[str, HitConfidence] = {}
+    tables: list[HitTable] = []
+    inputs = {f"benchmark/{name}": digest for name, digest in loaded.digests.items()}
+    problems: list[Problem] = []
+    for truth in truths:
+        try:
+            path = predictions_file(predictions_dir, truth.name)
+            predictions = read_predictions(path, loaded, truth.name, options.on_invalid)
+        except InputError as fault:
+            problems += fault.problems
+            continue
+        if problems:
+            continue  # only the faults of the other files are wanted now
+        inputs[f"predictions/{truth.name}"] = predictions.sha256
+        data, per_split[truth.name] = evaluate_split(loaded, truth.name, predictions, options)
+        confidence[truth.name] = hit_confidence(data)
+        if hits:
+            tables.append(hit_table(data))
+    if problems:
+        raise InputError(problems)
+    evaluation = Evaluation(
+        schema_version=SCHEMA_VERSION,
+        model=model_name,
+        headline=headline(per_split),
+        summary=summary(per_split, confidence),
+        per_split=per_split,
+        config=RunConfig(
+            iou_threshold=float(options.iou),
+            splits=list(options.splits),
+            engine=options.engine,
+            on_invalid=options.on_invalid,
+        ),
+        provenance=Provenance(
+            package_version=__version__,
+            schema_version=SCHEMA_VERSION,
+            scoring_code=_scoring_code(),
+            inputs=dict(sorted(inputs.items())),
+        ),
+    )
+    return evaluation, tables
+
+
+def _scoring_code() -> str:
+    from benchmark_eval.state import code_digest
+
+    return code_digest("scoring")
+
+
+def evaluate_split(
+    benchmark: Benchmark, split: str, predictions: Predictions, options: Options
+) -> tuple[SplitData, SplitEvaluation]:
+    """Match one split's detections once and run every family on it."""
+    truth = benchmark.split(split)
+    categories = benchmark.categories
+    detections = order_detections(predictions, len(categories.ids))
+    pairs = find_pairs(detections, truth, min(float(MATCH_THRESHOLDS[0]), options.iou))
+    local = localise(detections, truth, pairs, options.iou)
+    data = SplitData(
+        categories=categories,
+        truth=truth,
+        detections=detections,
+        pairs=pairs,
+        local=local,
+        agreement=agreement(
+            categories, detections.category[local.hit], truth.category[local.hit_truth]
+        ),
+    )
+    by_species = Suite.by_species(detections, truth, len(categories.ids))
+    as_one = Suite.class_agnostic(detections, truth)
+    match_as_one = match_coco(as_one, detections, truth, pairs)
+    score = _scorer(options.engine)
+    match_by_species = match_coco(by_species, detections, truth, pairs)
+    species_scores = score(by_species, detections, truth, match_by_species)
+    coco = species_scores.metrics()
+    agnostic = score(as_one, detections, truth, match_as_one).metrics()
+    species = per_species(data, species_scores)
+    bands: dict[str, Any] = {}
+    if split == "semantic_ood":
+        bands["ood_by_band"] = ood_by_band(data, as_one, match_as_one, score)
+    return data, SplitEvaluation(
+        warnings=warnings_of(predictions, data),
+        notes=notes_of(predictions, data),
+        n_predictions=len(detections),
+        prediction_density=prediction_density(data),
+        coco=coco,
+        per_species=species,
+        class_agnostic=agnostic,
+        calibration=calibration(data),
+        hierarchical=hierarchical(data),
+        class_imbalance=class_imbalance(benchmark, split, species),
+        decomposition=decomposition(data, coco.AP_50, agnostic.AP_50),
+        density=density(data),
+        chance=chance(data),
+        detection_cap=detection_cap(data, as_one, match_as_one),
+        operating_point=operating_point(data),
+        **bands,
+    )
+
+
+def _scorer(engine: Engine) -> Scorer:
+    """Who turns suites into precision and recall."""
+    if engine == "pycocotools":
+        from benchmark_eval.pycocotools_engine import score_with_pycocotools
+
+        return score_with_pycocotools
+    return score_suite
+
+
+def hit_confidence(data: SplitData) -> HitConfidence:
+    """The scores of a split's hits, and their true species' bands."""
+    band = np.array([*data.categories.distance_band, ""])[data.hit_true]
+    return HitConfidence(data.detections.score[data.local.hit], band)

@@ -1,0 +1,239 @@
+"""The only writer (and reader) of one model's files; what they hold is ``benchmark_eval.results``.
+
+Undefined values are ``null`` in JSON and empty cells in CSV. Numbers are written with as many
+digits as it takes to read the same number back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmark_eval.benchmark import Benchmark
+from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.files import write_bytes_atomic, write_text_atomic
+from benchmark_eval.hits import HitTable
+from benchmark_eval.results import SCHEMA_VERSION, Evaluation, to_dict
+from benchmark_eval.text_report import render_text
+
+SUMMARY_COLUMNS = ("model", "split", "category", "metric", "value")
+SPECIES_COLUMNS = (
+    "model",
+    "split",
+    "category_id",
+    "species",
+    "n_gt_annotations",
+    "AP_50",
+    "AP_50_95",
+    "n_train_images",
+    "n_train_objects",
+    "objects_per_image",
+    "n_found",
+    "n_correct_species",
+    "n_correct_genus",
+)
+DETECTION_COLUMNS = (
+    "split",
+    "image_id",
+    "score",
+    "iou",
+    "is_tp",
+    "pred_species",
+    "gt_species",
+    "pred_genus",
+    "gt_genus",
+    "correct_species",
+    "correct_genus",
+    "band",
+)
+# blocks whose numbers stand deeper than one level, flattened under dotted names
+_NESTED = ("ood_by_band", "density", "operating_point")
+_SUFFIXES = ("summary.json", "summary.csv", "per_species.csv", "report.txt", "detections.csv")
+
+
+def model_files(output_dir: str | Path, model: str) -> dict[str, Path]:
+    """Where a model's files are, by suffix (``"summary.json"``, ...)."""
+    return {suffix: Path(output_dir) / f"{model}_{suffix}" for suffix in _SUFFIXES}
+
+
+def write_evaluation(
+    evaluation: Evaluation,
+    benchmark: Benchmark,
+    hits: Sequence[HitTable] | None,
+    output_dir: str | Path,
+) -> str:
+    """Write a model's files and return its report.
+
+    All content is made before the first file is touched, and old files of the model go first,
+    summary.json foremost: whoever finds a summary finds the files that belong to it. Without
+    ``hits`` no detections.csv is written, and none is left.
+    """
+    paths = model_files(output_dir, evaluation.model)
+    report = render_text(evaluation)
+    texts = {
+        "summary.csv": summary_csv(evaluation),
+        "per_species.csv": per_species_csv(evaluation, benchmark),
+        "report.txt": report,
+    }
+    if hits is not None:
+        texts["detections.csv"] = detections_csv(hits)
+    summary = summary_json(evaluation)
+    Path(output_dir).mkdir(parents=True, exist_ok=True)
+    for path in paths.values():
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+    for suffix, text in texts.items():
+        write_text_atomic(paths[suffix], text)
+    write_bytes_atomic(paths["summary.json"], summary)
+    return report
+
+
+def summary_json(evaluation: Evaluation) -> bytes:
+    """The whole evaluation as indented JSON, ending in a line feed."""
+    return msgspec.json.format(msgspec.json.encode(to_dict(evaluation)), indent=1) + b"\n"
+
+
+def read_summary(path: str | Path) -> Evaluation:
+    """Read a ``<model>_summary.json``; ``InputError`` when it is none or of another version."""
+    path = Path(path)
+
+    def fault(kind: str, found: str, wanted: str, cause: str = "") -> InputError:
+        return InputError([Problem(kind, str(path), found, wanted, cause=cause)])
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise fault("unreadable", error.strerror or str(error), "a readable summary") from None
+    try:
+        version = msgspec.json.decode(data, type=_Versioned).schema_version
+        if version != SCHEMA_VERSION:
+            raise fault(
+                "schema-version",
+                f"schema version {version}",
+                f"schema version {SCHEMA_VERSION}",
+                "written by another release; evaluate the model again",
+            )
+        return msgspec.json.decode(data, type=Evaluation)
+    except msgspec.DecodeError as error:
+        raise fault(
+            "summary-broken", str(error), "a summary written by this package", "half a file"
+        ) from None
+
+
+class _Versioned(msgspec.Struct):
+    schema_version: int
+
+
+def _cell(value: Any) -> str:
+    """A value as CSV text: empty for undefined, True/False, shortest exact number."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else repr(value)
+
+
+def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tuple[str, Any]]:
+    """Scalars of a block by key; of nested blocks also those further down, dotted."""
+    for key, value in tree.items():
+        if value is None or isinstance(value, bool | int | float):
+            yield f"{stem}{key}", value
+        elif deep and isinstance(value, dict) and key != "curve":
+            yield from _numbers(value, deep=True, stem=f"{stem}{key}.")
+
+
+def summary_csv(evaluation: Evaluation) -> str:
+    """Every number one level below a split's block, and the bands, strata and cuts, dotted."""
+
+    def rows() -> Iterator[Sequence[Any]]:
+        tree = msgspec.to_builtins(evaluation)
+        for split, blocks in tree["per_split"].items():
+            for block, content in blocks.items():
+                if not isinstance(content, dict) or block == "per_species":
+                    continue
+                for name, value in _numbers(content, deep=block in _NESTED):
+                    yield evaluation.model, split, block, name, value
+        for name, value in tree["summary"].items():
+            yield evaluation.model, "ALL", "summary", name, value
+
+    return _csv(SUMMARY_COLUMNS, rows())
+
+
+def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
+    """A row for every category that a split lists."""
+    categories = benchmark.categories
+    row_of = {str(number): row for row, number in enumerate(categories.ids.tolist())}
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for split, result in evaluation.per_split.items():
+            for number, score in result.per_species.items():
+                at = row_of[number]
+                images = int(categories.n_train_images[at])
+                objects = int(categories.n_train_objects[at])
+                trained = images > 0
+                yield (
+                    evaluation.model,
+                    split,
+                    number,
+                    score.name,
+                    score.n_gt,
+                    score.AP_50,
+                    score.AP_50_95,
+                    images if trained else None,
+                    objects if trained else None,
+                    objects / images if trained else None,
+                    score.n_found,
+                    score.n_correct_species,
+                    score.n_correct_genus,
+                )
+
+    return _csv(SPECIES_COLUMNS, rows())
+
+
+def _quoted(texts: Sequence[str]) -> list[str]:
+    """Texts as CSV cells, quoted where they must be."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    cells = []
+    for text in texts:
+        writer.writerow([text, ""])  # a lone empty cell would be quoted
+        cells.append(out.getvalue()[:-2])
+        out.seek(0)
+        out.truncate()
+    return cells
+
+
+def detections_csv(hits: Sequence[HitTable]) -> str:
+    """A row a hit; the header stands even without one."""
+    lines = [",".join(DETECTION_COLUMNS)]
+    for table in hits:
+        names = _quoted(table.categories.names)
+        genera = _quoted(table.categories.genera)
+        bands = _quoted(table.categories.distance_band)
+        lines += [
+            f"{table.split},{image},{score!r},{iou!r},1,{names[named]},{names[true]},"
+            f"{genera[named]},{genera[true]},{species:d},{genus:d},{bands[true]}"
+            for image, score, iou, named, true, species, genus in zip(
+                table.image_id.tolist(),
+                table.score.tolist(),
+                table.iou.tolist(),
+                table.named.tolist(),
+                table.true.tolist(),
+                table.correct_species.tolist(),
+                table.correct_genus.tolist(),
+                strict=True,
+            )
+        ]
+    return "\n".join(lines) + "\n"
