@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark_eval.benchmark import SplitTruth
 from benchmark_eval.coco_files import Bools, Floats, Ints
-from benchmark_eval.matching import Detections, Match, Pairs, greedy_match
+from benchmark_eval.matching import Detections, Match, Pairs, greedy_match, stable_order
 from benchmark_eval.results import CocoMetrics
 
 IOU_THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
@@ -213,8 +213,8 @@ class _Ranking:
 
     def __init__(self, suite: Suite, detections: Detections, cap: int) -> None:
         within = (suite.label >= 0) & (suite.rank < cap)
-        rows = np.flatnonzero(within)
-        rows = rows[np.lexsort((detections.position[rows], suite.label[rows]))]
+        rows = detections.best_first[within[detections.best_first]]
+        rows = rows[stable_order(suite.label[rows])]
         self.n_labels = suite.n_labels
         self.slot: NDArray[np.int64] = np.full(len(suite.label) + 1, -1, np.int64)
         """Place of each detection in this ranking, -1 beyond the cap; the last is "none"."""
