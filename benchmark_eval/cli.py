@@ -19,6 +19,7 @@ VERBS = {
     "evaluate": "Score one model on the benchmark's splits.",
     "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
+    "map": "Mean average precision of plain text files of boxes (PASCAL VOC 2012).",
 }
 
 EXIT_PROBLEMS = 1

@@ -21,6 +21,9 @@ class BenchmarkEvalError(Exception):
 class UsageError(BenchmarkEvalError):
     """A call or a config asks for something that does not exist or makes no sense."""
 
+    exit_code = 2
+    """The command line could not run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

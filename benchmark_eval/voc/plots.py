@@ -1,0 +1,241 @@
+"""Plots of a ``MapResult``: a curve a class, and bars over the classes. Draws, computes nothing."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from benchmark_eval.voc.results import ClassScore, MapResult, headline
+from benchmark_eval.voc.text import Progress
+
+# Okabe and Ito's palette: told apart under every common colour blindness
+BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8A8A"
+SKY = "#9CCFEC"
+
+MOST_BARS = 200
+"""More classes than this do not fit on a picture; the CSV has them all."""
+LONGEST_NAME = 40
+
+
+def draw_plots(result: MapResult, folder: Path, progress: Progress | None = None) -> None:
+    """Write all plots as PNG into ``folder``: four bar charts and ``precision_recall/``.
+
+    A curve's file is numbered in the order of the table, since names may differ in characters
+    that no file name can hold.
+    """
+    curves = folder / "precision_recall"
+    curves.mkdir(parents=True)
+    with _style():
+        _save(_ap_bars(result), folder / "average_precision.png")
+        _save(_object_bars(result), folder / "ground_truth_counts.png")
+        _save(_detection_bars(result), folder / "detection_counts.png")
+        _save(_miss_rate_bars(result), folder / "miss_rates.png")
+        digits = len(str(len(result.classes)))
+        for number, score in enumerate(result.classes, start=1):
+            if score.name in result.curves:
+                slug = re.sub(r"[^A-Za-z0-9.-]+", "_", score.name)[:60]
+                path = curves / f"{number:0{digits}}_{slug}.png"
+                _save(_curve(result, score), path)
+            if progress:
+                progress("draw curves", number, len(result.classes))
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    settings: Any = {
+        "text.parse_math": False,  # a class may be called $x$
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": 11,
+        "axes.titlelocation": "left",
+        "legend.frameon": False,
+        "savefig.dpi": 120,
+    }
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # a script without glyphs in the font is drawn as boxes; the tables have the name
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def _save(figure: Figure, path: Path) -> None:
+    FigureCanvasAgg(figure)
+    figure.savefig(path, metadata={"Software": None})
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _curve(result: MapResult, score: ClassScore) -> Figure:
+    """The measured curve, its envelope, and AP as the area under that."""
+    points = result.curves[score.name]
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    axes = figure.subplots()
+    # from the left edge, where the first point's envelope holds, down to 0 where recall ends
+    recall = np.concatenate(([0.0], points.recall, points.recall[-1:]))
+    envelope = np.concatenate((points.envelope[:1], points.envelope, [0.0]))
+    if len(points.recall):
+        axes.fill_between(
+            recall, envelope, step="pre", color=SKY, alpha=0.5, linewidth=0, label="area = AP"
+        )
+        axes.step(recall, envelope, where="pre", color=BLUE, linewidth=1.8, label="envelope")
+        axes.plot(
+            points.recall,
+            points.precision,
+            color=VERMILION,
+            linewidth=1,
+            marker="o" if len(points.recall) <= 60 else "",
+            markersize=3,
+            label="measured",
+        )
+        axes.legend(loc="lower left")
+    else:
+        axes.text(0.5, 0.5, "no detection", ha="center", va="center", color=GREY)
+    axes.set(xlim=(0, 1.02), ylim=(0, 1.05), xlabel="recall", ylabel="precision")
+    axes.set_title(
+        f"{_short(score.name)}: AP = {100 * (score.AP or 0):.2f}%\n"
+        f"IoU ≥ {score.iou_threshold:g}, {score.n_objects:,} objects, "
+        f"{score.n_detections:,} detections"
+    )
+    return figure
+
+
+def _ap_bars(result: MapResult) -> Figure:
+    """AP of each class, best first, and their mean."""
+    scores = sorted(_with_ap(result), key=lambda score: -(score.AP or 0))
+    values = [100 * (score.AP or 0) for score in scores]
+    title = f"{headline(result)} over {result.n_classes:,} classes"
+    bars = Series("AP", values, BLUE)
+    label = "AP (%), beside each class its number of objects"
+    figure, axes = _bars(_with_objects(scores), [bars], title, label, "{:.1f}")
+    axes.set_xlim(0, 108)
+    axes.set_xticks(range(0, 101, 20))
+    if result.mAP_percent is not None:
+        axes.axvline(result.mAP_percent, color=VERMILION, linestyle="--", label="mAP")
+        _legend_below(figure, axes)
+    return figure
+
+
+def _miss_rate_bars(result: MapResult) -> Figure:
+    """Log-average miss rate of each class, best first."""
+    scores = sorted(_with_ap(result), key=lambda score: score.log_average_miss_rate or 0)
+    values = [score.log_average_miss_rate or 0 for score in scores]
+    title = "Log-average miss rate over 0.01 to 1 false positives an image (low is good)"
+    bars = Series("miss rate", values, BLUE)
+    label = "log-average miss rate, beside each class its number of objects"
+    figure, axes = _bars(_with_objects(scores), [bars], title, label, "{:.2f}")
+    axes.set_xlim(0, 1.08)
+    axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
+    return figure
+
+
+def _object_bars(result: MapResult) -> Figure:
+    """Objects of each class, most first."""
+    scores = sorted(result.classes, key=lambda score: -(score.n_objects + score.n_difficult))
+    series = [
+        Series("scored", [score.n_objects for score in scores], BLUE),
+        Series("difficult, not scored", [score.n_difficult for score in scores], GREY),
+    ]
+    title = (
+        f"Ground truth: {sum(sum(one.values) for one in series):,} objects of "
+        f"{len(scores):,} classes in {result.n_images:,} images"
+    )
+    figure, axes = _bars([_short(score.name) for score in scores], series, title, "objects", "{:,}")
+    _legend_below(figure, axes)
+    return figure
+
+
+def _detection_bars(result: MapResult) -> Figure:
+    """Detections of each class by verdict, most first."""
+    rows = [
+        (s.name, (s.n_true_positives, s.n_false_positives, s.n_on_difficult, 0))
+        for s in result.classes
+    ]
+    rows += [(name, (0, 0, 0, count)) for name, count in result.detections_without_class.items()]
+    rows.sort(key=lambda row: -sum(row[1]))
+    labels = [
+        ("true positives", BLUE),
+        ("false positives", VERMILION),
+        ("on difficult objects, not counted", GREY),
+        ("of classes without ground truth, in no AP", ORANGE),
+    ]
+    series = [
+        Series(label, [counts[place] for _, counts in rows], color)
+        for place, (label, color) in enumerate(labels)
+    ]
+    title = f"Detections: {sum(sum(one.values) for one in series):,} of {len(rows):,} classes"
+    figure, axes = _bars([_short(row[0]) for row in rows], series, title, "detections", "{:,}")
+    _legend_below(figure, axes)
+    return figure
+
+
+class Series(NamedTuple):
+    """One colour of a bar chart: a value a class."""
+
+    label: str
+    values: Sequence[float]
+    color: str
+
+
+def _with_objects(scores: Sequence[ClassScore]) -> list[str]:
+    return [f"{_short(score.name)} ({score.n_objects:,})" for score in scores]
+
+
+def _with_ap(result: MapResult) -> list[ClassScore]:
+    return [score for score in result.classes if score.AP is not None]
+
+
+def _bars(
+    names: Sequence[str], series: Sequence[Series], title: str, label: str, number: str
+) -> tuple[Figure, Axes]:
+    """Horizontal bars from the top, series stacked, the sum written at the end of each bar.
+
+    A series without any value is left out.
+    """
+    shown = names[:MOST_BARS]
+    if len(shown) < len(names):
+        title += f"\n(the first {MOST_BARS} of {len(names):,} classes)"
+    figure = Figure(figsize=(8, 1.6 + 0.24 * max(len(shown), 3)), layout="constrained")
+    axes = figure.subplots()
+    rows = np.arange(len(shown))
+    left = np.zeros(len(shown))
+    for one in series:
+        values = np.array(one.values[:MOST_BARS], dtype=float)
+        if values.any() or one is series[0]:
+            axes.barh(rows, values, left=left, height=0.72, color=one.color, label=one.label)
+            left += values
+    for row, total in enumerate(left.tolist()):
+        text = number.format(round(total) if "," in number else total)
+        axes.annotate(
+            text,
+            (total, row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            bbox={"facecolor": "white", "linewidth": 0, "pad": 0.5},  # a line may pass behind
+        )
+    axes.set_yticks(rows, shown)
+    axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
+    axes.set_xlim(0, 1.1 * max(left.max(initial=0), 1))
+    axes.set_xlabel(label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    axes.set_title(title)
+    return figure, axes
+
+
+def _legend_below(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)

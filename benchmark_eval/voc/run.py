@@ -1,0 +1,94 @@
+"""The whole tool in one call: score two folders, write results, plots and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from msgspec import structs
+
+from benchmark_eval.errors import InputError, UsageError
+from benchmark_eval.voc.output import RESULTS, OutputFolder
+from benchmark_eval.voc.results import (
+    Coordinates,
+    MapResult,
+    as_json,
+    as_text,
+    classes_csv,
+    curves_csv,
+)
+from benchmark_eval.voc.scoring import Matches, score_folders
+from benchmark_eval.voc.text import Progress
+
+
+def run_map(
+    prediction_dir: str | Path,
+    ground_truth_dir: str | Path,
+    *,
+    output_dir: str | Path | None = None,
+    image_dir: str | Path | None = None,
+    animate: bool = False,
+    plots: bool = True,
+    iou: float = 0.5,
+    class_iou: Mapping[str, float] | None = None,
+    ignore: Collection[str] = (),
+    coordinates: Coordinates = "pixel",
+    draw_confidence: float = 0.25,
+    progress: Progress | None = None,
+) -> MapResult:
+    """Score as ``score_folders`` does and write everything into ``output_dir``, if one is given.
+
+    ``image_dir`` asks for annotated pictures (detections from ``draw_confidence`` on), and
+    ``animate`` for an animation of them. Earlier results in ``output_dir`` are replaced as one;
+    inputs with problems (InputError) remove them, because they describe those inputs no more.
+    """
+    if output_dir is None and (image_dir is not None or animate):
+        raise UsageError("pictures and animation: found no output folder; wanted one")
+    if animate and image_dir is None:
+        raise UsageError("animation: found no image folder; wanted the images to draw on")
+    if image_dir is not None and not Path(image_dir).is_dir():
+        raise UsageError(f"{image_dir}: found no such folder; wanted a folder of images")
+    if not 0 <= draw_confidence <= 1:
+        raise UsageError(f"draw_confidence: found {draw_confidence:g}; wanted 0 to 1")
+
+    def score() -> tuple[MapResult, Matches]:
+        return score_folders(
+            prediction_dir,
+            ground_truth_dir,
+            iou=iou,
+            class_iou=class_iou,
+            ignore=ignore,
+            coordinates=coordinates,
+            progress=progress,
+        )
+
+    if output_dir is None:
+        return score()[0]
+    inputs = [prediction_dir, ground_truth_dir, *([image_dir] if image_dir else [])]
+    with OutputFolder(output_dir, inputs) as folder:
+        try:
+            result, matches = score()
+            if image_dir is not None:
+                from benchmark_eval.voc.pictures import draw_pictures
+
+                notes = draw_pictures(
+                    matches, Path(image_dir), folder.stage, animate, draw_confidence, progress
+                )
+                result = structs.replace(result, notes=(*result.notes, *notes))
+        except InputError:
+            folder.clear()
+            raise
+        if plots:
+            from benchmark_eval.voc.plots import draw_plots
+
+            draw_plots(result, folder.stage / "plots", progress)
+        (folder.stage / RESULTS).write_bytes(as_json(result))
+        (folder.stage / "results.txt").write_text(as_text(result), encoding="utf-8", newline="\n")
+        (folder.stage / "results.csv").write_text(
+            classes_csv(result), encoding="utf-8", newline="\n"
+        )
+        (folder.stage / "precision_recall.csv").write_text(
+            curves_csv(result), encoding="utf-8", newline="\n"
+        )
+        folder.publish()
+    return result

@@ -1,0 +1,349 @@
+"""From two folders of text files to a ``MapResult``: read, check, match, count."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult
+from benchmark_eval.voc.rule import (
+    FALSE_POSITIVE,
+    NOT_COUNTED,
+    TRUE_POSITIVE,
+    Curve,
+    average_precision,
+    curve,
+    judge,
+    log_average_miss_rate,
+    nearest_objects,
+)
+from benchmark_eval.voc.text import Boxes, Progress, class_name, read_boxes
+
+NAMED = 5
+"""How many images or classes a note names before it only counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The verdict on every detection that is not of an ignored class.
+
+    ``ground_truth`` and ``detections`` share ``images`` and ``classes``; ``nearest`` points into
+    ``ground_truth`` (-1: no overlap); ``verdict`` is one of the three of ``rule``.
+    """
+
+    ground_truth: Boxes
+    detections: Boxes
+    nearest: NDArray[np.int64]
+    verdict: NDArray[np.int8]
+
+
+def score_folders(
+    prediction_dir: str | Path,
+    ground_truth_dir: str | Path,
+    *,
+    iou: float = 0.5,
+    class_iou: Mapping[str, float] | None = None,
+    ignore: Collection[str] = (),
+    coordinates: Coordinates = "pixel",
+    progress: Progress | None = None,
+) -> tuple[MapResult, Matches]:
+    """Score the detections of one folder against the ground truth of another (VOC 2012).
+
+    ``class_iou`` overrides the threshold ``iou`` for single classes; ``ignore`` leaves classes
+    out on both sides. An image without a detection file has no detections. Raises InputError
+    with every problem of both folders, UsageError for a call that makes no sense.
+    """
+    class_iou = {class_name(name): value for name, value in (class_iou or {}).items()}
+    ignored = sorted({class_name(name) for name in ignore})
+    _check_options(iou, class_iou, ignored, coordinates)
+    ground_truth, problems = read_boxes(ground_truth_dir, "ground truth", progress)
+    detections, more = read_boxes(prediction_dir, "detections", progress)
+    truth_dir, detection_dir = Path(ground_truth_dir), Path(prediction_dir)
+    problems += [
+        *more,
+        *_stem_problems(ground_truth, detections, truth_dir, detection_dir),
+        *_coordinate_problems(ground_truth, truth_dir, coordinates, objects=True),
+        *_coordinate_problems(detections, detection_dir, coordinates, objects=False),
+    ]
+    if not problems and not len(ground_truth):
+        found = f"no object in {len(ground_truth.images)} files"
+        problems.append(Problem("no-object", str(ground_truth_dir), found, "at least one object"))
+    if problems:
+        raise InputError(problems)
+    _check_thresholds(class_iou, ground_truth)
+    return score_boxes(
+        ground_truth,
+        detections,
+        iou=iou,
+        class_iou=class_iou,
+        ignore=ignored,
+        coordinates=coordinates,
+    )
+
+
+def score_boxes(
+    ground_truth: Boxes,
+    detections: Boxes,
+    *,
+    iou: float = 0.5,
+    class_iou: Mapping[str, float] | None = None,
+    ignore: Collection[str] = (),
+    coordinates: Coordinates = "pixel",
+) -> tuple[MapResult, Matches]:
+    """Score boxes that were read before; every image of ``detections`` has ground truth."""
+    class_iou = class_iou or {}
+    classes = sorted(set(ground_truth.classes).union(detections.classes).difference(ignore))
+    truth = _aligned(ground_truth, ground_truth.images, classes)
+    found = _aligned(detections, ground_truth.images, classes)
+    n_images = len(truth.images)
+    nearest, overlap = nearest_objects(
+        found.label * n_images + found.image,
+        found.corners,
+        truth.label * n_images + truth.image,
+        truth.corners,
+        SIDE[coordinates],
+    )
+    threshold = np.array([class_iou.get(name, iou) for name in classes])
+    # the boxes stand in the order of image name, then line, which decides equal confidences
+    order = np.lexsort((-found.confidence, found.label))
+    verdict = judge(nearest, overlap, threshold[found.label], order, truth.difficult)
+
+    held = set(truth.label.tolist())
+    scores: list[ClassScore] = []
+    curves: dict[str, Curve] = {}
+    without_class: dict[str, int] = {}
+    bounds = np.searchsorted(found.label[order], np.arange(len(classes) + 1))
+    n_of_class = np.bincount(truth.label[~truth.difficult], minlength=len(classes))
+    n_difficult = np.bincount(truth.label[truth.difficult], minlength=len(classes))
+    for label, name in enumerate(classes):
+        rows = order[bounds[label] : bounds[label + 1]]
+        if label not in held:
+            without_class[name] = len(rows)
+            continue
+        own = verdict[rows]
+        n_objects = int(n_of_class[label])
+        ap = miss_rate = None
+        if n_objects:
+            curves[name] = curve(own, found.confidence[rows], n_objects)
+            ap = average_precision(curves[name], n_objects)
+            miss_rate = log_average_miss_rate(own, n_objects, n_images)
+        scores.append(
+            ClassScore(
+                name=name,
+                AP=ap,
+                iou_threshold=float(threshold[label]),
+                n_objects=n_objects,
+                n_difficult=int(n_difficult[label]),
+                n_detections=len(rows),
+                n_true_positives=int(np.sum(own == TRUE_POSITIVE)),
+                n_false_positives=int(np.sum(own == FALSE_POSITIVE)),
+                n_on_difficult=int(np.sum(own == NOT_COUNTED)),
+                log_average_miss_rate=miss_rate,
+            )
+        )
+    aps = [score.AP for score in scores if score.AP is not None]
+    with_file = set(detections.images)
+    silent = tuple(name for name in truth.images if name not in with_file)
+    result = MapResult(
+        mAP=math.fsum(aps) / len(aps) if aps else None,
+        iou_threshold=iou,
+        coordinates=coordinates,
+        ignored=tuple(ignore),
+        n_images=n_images,
+        images_without_detections=silent,
+        classes=tuple(scores),
+        detections_without_class=without_class,
+        curves=curves,
+        notes=(
+            *_silent_notes(silent, n_images),
+            *_class_notes(scores, without_class),
+            *_ignore_notes(ignore, ground_truth, detections),
+            *_coordinate_notes(truth, found, coordinates),
+        ),
+    )
+    return result, Matches(truth, found, nearest, verdict)
+
+
+def _aligned(boxes: Boxes, images: tuple[str, ...], classes: list[str]) -> Boxes:
+    """The same boxes with these images and classes; boxes of other classes are left out."""
+    place = {name: index for index, name in enumerate(classes)}
+    label = np.array([place.get(name, -1) for name in boxes.classes], dtype=np.int64)[boxes.label]
+    position = {name: index for index, name in enumerate(images)}
+    image = np.array([position[name] for name in boxes.images], dtype=np.int64)[boxes.image]
+    kept = label >= 0
+    return Boxes(
+        images=images,
+        classes=tuple(classes),
+        image=image[kept],
+        label=label[kept],
+        line=boxes.line[kept],
+        corners=boxes.corners[kept],
+        confidence=boxes.confidence[kept],
+        difficult=boxes.difficult[kept],
+    )
+
+
+def _check_options(
+    iou: float, class_iou: Mapping[str, float], ignored: list[str], coordinates: str
+) -> None:
+    faults = [
+        f"{what}: found {value:g}; wanted an IoU above 0 and up to 1"
+        + (" (a percentage? write it as a share)" if 1 < value <= 100 else "")
+        for what, value in [("iou", iou), *((f"iou of {n!r}", v) for n, v in class_iou.items())]
+        if not 0 < value <= 1
+    ]
+    if coordinates not in SIDE:
+        faults.append(f"coordinates: found {coordinates!r}; wanted {' or '.join(SIDE)}")
+    faults += [
+        f"class {name!r}: found an IoU threshold for it and its name among the ignored classes; "
+        "wanted one of the two"
+        for name in sorted(class_iou.keys() & set(ignored))
+    ]
+    if faults:
+        raise UsageError("\n".join(faults))
+
+
+def _check_thresholds(class_iou: Mapping[str, float], ground_truth: Boxes) -> None:
+    known = ground_truth.classes
+    faults = []
+    for name in class_iou:
+        if name not in known:
+            like = difflib.get_close_matches(name, known, n=1)
+            hint = f" (is {like[0]!r} meant?)" if like else ""
+            faults.append(
+                f"IoU threshold of class {name!r}: found no such class in the ground truth; "
+                f"wanted one of {_some([repr(one) for one in known])}{hint}"
+            )
+    if faults:
+        raise UsageError("\n".join(faults))
+
+
+def _stem_problems(
+    ground_truth: Boxes, detections: Boxes, truth_dir: Path, detection_dir: Path
+) -> list[Problem]:
+    """Detection files of images that the ground truth does not have."""
+    if not ground_truth.images or not detections.images:
+        return []  # told already
+    known = set(ground_truth.images)
+    alone = [name for name in detections.images if name not in known]
+    cause = ""
+    if len(alone) == len(detections.images):
+        cause = "no name is in both folders: another data set, or names written differently"
+    return [
+        Problem(
+            kind="no-ground-truth",
+            file=str(detection_dir),
+            record=f"{name}.txt",
+            found=f"no {name}.txt in {truth_dir}",
+            wanted="a ground-truth file of the same name, empty for an image without objects",
+            cause=cause,
+        )
+        for name in alone
+    ]
+
+
+def _coordinate_problems(
+    boxes: Boxes, folder: Path, coordinates: Coordinates, *, objects: bool
+) -> list[Problem]:
+    """What is wrong with boxes only under one of the two readings of coordinates."""
+    corners = boxes.corners
+    if coordinates == "pixel":
+        low, high = (corners.min(), corners.max()) if len(boxes) else (0.0, 0.0)
+        if low < 0 or high > 1 or not _fractional(boxes).any():
+            return []
+        return [
+            Problem(
+                kind="normalised-coordinates",
+                file=str(folder),
+                found=f"coordinates between {low:g} and {high:g} in every line",
+                wanted="corners in pixels",
+                cause="shares of the image's size? --coordinates continuous takes them",
+            )
+        ]
+    if not objects:
+        return []  # a detection without area overlaps nothing: a false positive
+    flat = (corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3])
+    return [
+        Problem(
+            kind="no-area",
+            file=str(folder / f"{boxes.images[boxes.image[row]]}.txt"),
+            record=f"line {boxes.line[row]}",
+            found="an object without area, which nothing can overlap",
+            wanted="right > left and bottom > top with continuous coordinates",
+        )
+        for row in np.flatnonzero(flat).tolist()
+    ]
+
+
+def _fractional(boxes: Boxes) -> NDArray[np.bool_]:
+    """Which boxes have a corner that is not a whole number."""
+    fractional: NDArray[np.bool_] = (boxes.corners != np.rint(boxes.corners)).any(axis=1)
+    return fractional
+
+
+def _silent_notes(silent: tuple[str, ...], n_images: int) -> list[str]:
+    if not silent:
+        return []
+    return [
+        f"{len(silent):,} of {n_images:,} images have no detection file, their objects count as "
+        f"missed: {_some(silent)}"
+    ]
+
+
+def _class_notes(scores: list[ClassScore], without_class: Mapping[str, int]) -> list[str]:
+    notes = []
+    if without_class:
+        listed = [f"{name} ({count:,})" for name, count in without_class.items()]
+        notes.append(
+            f"{sum(without_class.values()):,} detections of classes without ground truth are in "
+            f"no AP: {_some(listed)}"
+        )
+    alike = {_letters(score.name): score.name for score in scores}
+    notes += [
+        f"class {name!r} of the detections and class {alike[_letters(name)]!r} of the ground "
+        "truth differ in capitals or punctuation only: is one meant?"
+        for name in without_class
+        if _letters(name) in alike
+    ]
+    bare = [score.name for score in scores if score.AP is None]
+    if bare:
+        notes.append(f"difficult objects only, so no AP: {_some(bare)}")
+    return notes
+
+
+def _ignore_notes(ignore: Collection[str], ground_truth: Boxes, detections: Boxes) -> list[str]:
+    return [
+        f"ignored class {name!r} occurs in no file"
+        for name in ignore
+        if name not in ground_truth.classes and name not in detections.classes
+    ]
+
+
+def _coordinate_notes(truth: Boxes, found: Boxes, coordinates: Coordinates) -> list[str]:
+    if coordinates != "pixel":
+        return []
+    objects, boxes = int(_fractional(truth).sum()), int(_fractional(found).sum())
+    if not objects and not boxes:
+        return []
+    return [
+        f"{objects:,} objects and {boxes:,} detections have fractional corners, scored with the "
+        "VOC rule for pixels all the same; --coordinates continuous scores without it"
+    ]
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

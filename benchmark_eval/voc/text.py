@@ -1,0 +1,325 @@
+"""Boxes in plain text: one file an image, one line a box.
+
+    ground truth:  <class> <left> <top> <right> <bottom> [difficult]
+    detections:    <class> <confidence> <left> <top> <right> <bottom>
+
+The numbers stand at the end of the line, so a class name may hold blanks. Every fault of a
+folder is collected; nothing is guessed and nothing is skipped but blank lines.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval.errors import Problem, UsageError
+
+Kind = Literal["ground truth", "detections"]
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done and how much there is."""
+
+SHAPE: dict[Kind, str] = {
+    "ground truth": "<class> <left> <top> <right> <bottom> [difficult]",
+    "detections": "<class> <confidence> <left> <top> <right> <bottom>",
+}
+DIFFICULT = "difficult"
+FARTHEST = 1e9
+"""No pixel lies farther out (px); areas up to here are computed without overflow."""
+SHOWN = 80
+"""Longest piece of a line that a message quotes."""
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_COMMA = re.compile(r"[0-9][,;]\s?[0-9.]")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The boxes of one folder as columns, in the order of image name, then line.
+
+    ``images`` and ``classes`` are sorted names; ``image`` and ``label`` (int64) point into them.
+    ``corners`` is n x 4, left, top, right, bottom in px; ``line`` counts from 1; ``confidence``
+    is 0 for ground truth; ``difficult`` is False for detections.
+    """
+
+    images: tuple[str, ...]
+    classes: tuple[str, ...]
+    image: NDArray[np.int64]
+    label: NDArray[np.int64]
+    line: NDArray[np.int64]
+    corners: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    difficult: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+
+def text_files(folder: str | Path) -> list[Path]:
+    """The ``.txt`` files of ``folder`` in the order of image name; hidden ones are passed over.
+
+    Raises UsageError if there is no such folder or it cannot be listed.
+    """
+    folder = Path(folder)
+    try:
+        found = [
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() == ".txt" and not path.name.startswith(".")
+        ]
+    except OSError as fault:
+        reason = fault.strerror or type(fault).__name__
+        raise UsageError(f"{folder}: found {reason}; wanted a folder of text files") from fault
+    return sorted(found, key=lambda path: (path.stem, path.name))
+
+
+def class_name(raw: str) -> str:
+    """A class name as it is compared: one blank between words, composed Unicode characters."""
+    return unicodedata.normalize("NFC", " ".join(raw.split()))
+
+
+def read_boxes(
+    folder: str | Path, kind: Kind, progress: Progress | None = None
+) -> tuple[Boxes, list[Problem]]:
+    """Read every text file of ``folder``; return its boxes and all its problems, in file order.
+
+    With problems the boxes are those of the lines without a fault. Raises UsageError if the
+    folder is missing.
+    """
+    files = text_files(folder)
+    problems: list[Problem] = []
+    if not files:
+        problems.append(_empty_folder(Path(folder), kind))
+    reader = _Reader(kind)
+    for index, path in enumerate(files):
+        if index and files[index - 1].stem == path.stem:
+            found = f"{files[index - 1].name} beside it"
+            problems.append(Problem("two-files", str(path), found, "one file an image"))
+        if not path.stem.isprintable():
+            found = f"the name {_quoted(path.name)}"
+            problems.append(Problem("file-name", str(path), found, "a name of visible characters"))
+        problems += reader.read(index, path)
+        if progress:
+            progress(f"read {kind}", index + 1, len(files))
+    return reader.boxes(tuple(path.stem for path in files)), problems
+
+
+def _empty_folder(folder: Path, kind: Kind) -> Problem:
+    others = sorted({p.suffix for p in folder.iterdir() if p.suffix and p.name[0] != "."})
+    return Problem(
+        kind="empty-folder",
+        file=str(folder),
+        found="no .txt file",
+        wanted=f"one text file an image with its {kind}",
+        cause=f"the folder holds {', '.join(others[:5])}" if others else "",
+    )
+
+
+class _Reader:
+    """Columns that grow file by file."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.scored = kind == "detections"
+        self.numbers = array("d")  # confidence, left, top, right, bottom of each box
+        self.places = array("q")  # image, label, line, difficult of each box
+        self.labels: dict[str, int] = {}  # class name -> label in order of appearance
+        self.spellings: dict[str, int] = {}  # what stands in a file -> label
+
+    def read(self, image: int, path: Path) -> list[Problem]:
+        """Add the boxes of one file; return its problems."""
+        text = _text_of(path)
+        if isinstance(text, Problem):
+            return [text]
+        problems = []
+        for number, line in enumerate(_LINE_END.split(text), start=1):
+            if line and not line.isspace() and not self._add(image, number, line):
+                problems.append(_explain(line, self.kind, str(path), f"line {number}"))
+        return problems
+
+    def _add(self, image: int, number: int, line: str) -> bool:
+        """Add the box of a line, or return False: the slow ``_explain`` then says why."""
+        parts = line.rsplit(None, 5)
+        difficult = not self.scored and parts[-1] == DIFFICULT
+        if difficult:
+            del parts[-1]
+        elif not self.scored:
+            parts = line.rsplit(None, 4)
+        name, *texts = parts or [""]
+        # float() also takes 1_0 and digits of other scripts, which no other tool does
+        joined = "".join(texts)
+        if len(texts) != 4 + self.scored or "_" in joined or not joined.isascii():
+            return False
+        try:
+            numbers = [float(text) for text in texts]
+        except ValueError:
+            return False
+        if not self.scored:
+            numbers.insert(0, 0.0)
+        confidence, left, top, right, bottom = numbers
+        # false for NaN too
+        if not (
+            0 <= confidence <= 1
+            and -FARTHEST <= left <= right <= FARTHEST
+            and -FARTHEST <= top <= bottom <= FARTHEST
+        ):
+            return False
+        label = self.spellings.get(name)
+        if label is None:
+            if _name_fault(name) is not None:
+                return False
+            label = self.labels.setdefault(class_name(name), len(self.labels))
+            self.spellings[name] = label
+        self.numbers.extend(numbers)
+        self.places.extend((image, label, number, difficult))
+        return True
+
+    def boxes(self, images: tuple[str, ...]) -> Boxes:
+        """Everything read so far, with classes renumbered in the order of their names."""
+        numbers = np.array(self.numbers, dtype=np.float64).reshape(-1, 5)
+        places = np.array(self.places, dtype=np.int64).reshape(-1, 4)
+        classes = sorted(self.labels)
+        position = np.zeros(len(classes), dtype=np.int64)
+        for new, name in enumerate(classes):
+            position[self.labels[name]] = new
+        return Boxes(
+            images=images,
+            classes=tuple(classes),
+            image=places[:, 0].copy(),
+            label=position[places[:, 1]],
+            line=places[:, 2].copy(),
+            corners=numbers[:, 1:].copy(),
+            confidence=numbers[:, 0].copy(),
+            difficult=places[:, 3] == 1,
+        )
+
+
+def _text_of(path: Path) -> str | Problem:
+    """The text of a file without its byte-order mark, or why it has none."""
+    try:
+        if not path.is_file():  # reading a pipe would wait for ever
+            found = "a folder" if path.is_dir() else "no regular file (a broken link?)"
+            return Problem("unreadable-file", str(path), found, "a text file")
+        data = path.read_bytes()
+    except OSError as fault:
+        reason = fault.strerror or type(fault).__name__
+        return Problem("unreadable-file", str(path), f"{reason} on reading", "a readable text file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        line = data[: fault.start].count(b"\n") + 1
+        return Problem(
+            kind="not-utf-8",
+            file=str(path),
+            record=f"line {line}",
+            found=f"byte 0x{data[fault.start]:02x}, which is not UTF-8",
+            wanted="text in UTF-8",
+            cause="UTF-16, as Windows saves 'Unicode'" if wide else "another encoding, say Latin-1",
+        )
+
+
+def _name_fault(raw: str) -> tuple[str, str, str, str] | None:
+    """What is wrong with a class name: kind, found, wanted, cause; None if it is fine."""
+    name = class_name(raw)
+    words = name.split(" ")
+    if not name.isprintable():
+        return (
+            "class-name",
+            f"class name {_quoted(name)} with an invisible character",
+            "a name of visible characters",
+            "",
+        )
+    if len(words) > 1 and all(_NUMBER.fullmatch(word) for word in words):
+        return ("line-shape", f"{len(words)} numbers too many", "", "")
+    last = words[-1]
+    if len(words) > 1 and _NUMBER.fullmatch(last) and not last.isdigit() and 0 <= float(last) <= 1:
+        return (
+            "line-shape",
+            f"class name {_quoted(name)} that ends in a confidence",
+            "",
+            "a detection among the ground truth, or folders swapped",
+        )
+    return None
+
+
+def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
+    """Why a line is refused."""
+    shape = SHAPE[kind]
+    tokens = line.split()
+    fields = ["left", "top", "right", "bottom"]
+    if kind == "detections":
+        fields = ["confidence", *fields]
+    elif tokens[-1] == DIFFICULT:
+        tokens = tokens[:-1]
+
+    def problem(slug: str, found: str, wanted: str, field: str = "", cause: str = "") -> Problem:
+        return Problem(slug, file, found, wanted or shape, record, field, cause)
+
+    values = tokens[-len(fields) :]
+    if len(tokens) <= len(fields) or not all(map(_is_number, values)):
+        return problem("line-shape", _quoted(line), shape, cause=_shape_cause(line, kind))
+    for field, text in zip(fields, values, strict=True):
+        value = float(text)
+        if _NOT_FINITE.fullmatch(text):
+            return problem("not-finite", text, "a finite number", field)
+        if field == "confidence" and not 0 <= value <= 1:
+            cause = "a percentage, or the confidence is left out" if value > 1 else ""
+            return problem("confidence", _quoted(text), "a number from 0 to 1", field, cause)
+        if abs(value) > FARTHEST:
+            wanted = f"a pixel between -{FARTHEST:g} and {FARTHEST:g}"
+            return problem("coordinate", _quoted(text), wanted, field)
+    left, top, right, bottom = (float(text) for text in values[-4:])
+    if right < left or bottom < top:
+        low, high = ("left", "right") if right < left else ("top", "bottom")
+        named = dict(zip(fields, values, strict=True))
+        cause = "corners swapped, or width and height instead of right and bottom"
+        if kind == "ground truth" and len(tokens) > 5 and _is_number(tokens[-5]):
+            cause = f"a flag at the end of the line? the word '{DIFFICULT}' is wanted"
+        return problem(
+            "swapped-corners",
+            f"{low} {named[low]} and {high} {named[high]}",
+            f"{high} not below {low}",
+            f"{low}, {high}",
+            cause,
+        )
+    fault = _name_fault(" ".join(tokens[: -len(fields)]))
+    assert fault is not None, line
+    return problem(
+        fault[0], fault[1], fault[2], "class" if fault[0] == "class-name" else "", fault[3]
+    )
+
+
+def _shape_cause(line: str, kind: Kind) -> str:
+    """The likely reason for a line of the wrong shape, where one can be told."""
+    tokens = line.split()
+    if tokens[-1] == DIFFICULT and kind == "detections":
+        return "ground truth among the detections, or folders swapped"
+    if tokens[-1] != DIFFICULT and tokens[-1].lower() == DIFFICULT:
+        return f"the word '{DIFFICULT}' is written in small letters"
+    if line.lstrip()[0] in "<{[":
+        return "XML or JSON: convert it first"
+    if _COMMA.search(line):
+        return "blanks are wanted between the numbers and points in them"
+    if kind == "detections" and len(tokens) > 4 and all(map(_is_number, tokens[-4:])):
+        return "the confidence is left out: ground truth among the detections, or folders swapped"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    return bool(_NUMBER.fullmatch(text) or _NOT_FINITE.fullmatch(text))
+
+
+def _quoted(text: str) -> str:
+    """Text for a message: short, on one line, with invisible characters made visible."""
+    text = text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return repr(text)
