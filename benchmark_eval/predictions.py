@@ -299,15 +299,18 @@ def _check_values(
     boxes, score = columns.boxes, columns.score
     if len(image) and (image < 0).any():
         span = f"{truth.image_ids[0]} to {truth.image_ids[-1]}" if len(truth.image_ids) else "none"
-        bad = int((image < 0).sum())
+        unknown = columns.image_id[image < 0]
+        distinct = np.unique(unknown).tolist()
+        ids = ", ".join(map(str, distinct[:3])) + (", ..." if len(distinct) > 3 else "")
         strike(
             image < 0,
             "unknown image id",
             "image_id",
             lambda row: f"image_id {columns.image_id[row]}",
             f"an image of {truth.name} (its ids: {span})",
-            f"{bad} of {len(image)} records have an image_id that is not in the split: "
-            "predictions of another split, or ids of another annotation file",
+            f"{len(unknown)} of {len(image)} records {'has' if len(unknown) == 1 else 'have'} an "
+            f"image_id ({ids}) that is not in the split: predictions of another split, or ids of "
+            "another annotation file",
         )
     if (category < 0).any():
         zero_based = bool((columns.category_id == 0).any())
