@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.cli import main
-from layout import write_predictions, write_split, write_taxonomy
 
 CASES = json.loads((Path(__file__).parent / "cases/coco.json").read_text())
 VALUES = [name for name, case in CASES.items() if "values" in case]
