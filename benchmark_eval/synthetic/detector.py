@@ -2,8 +2,8 @@
 
 No image is looked at. For every specimen the simulation decides whether it is found, how well its
 box fits, how it is named and how confident the model is; then it fills the rest of what a detector
-leaves at confidence 0.001: duplicates of found specimens, badly placed boxes on missed ones and
-false alarms. :class:`Quality` holds every number that these decisions use.
+leaves at confidence 0.001: duplicates of found specimens, boxes on parts of missed ones and false
+alarms. :class:`Quality` holds every number that these decisions use.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class Quality:
     """
 
     # Finding a specimen: ceiling x budget x density x novelty (x field).
-    finding_ceiling: float = 0.975
+    finding_ceiling: float = 0.982
     """Chance to find an isolated specimen of a trained species with endless training data."""
     finding_half: float = 35.0
     """Training images of all species together with which half of the ceiling is reached."""
     finding_slope: float = 0.9
     """How steeply finding rises around that half (Hill's exponent)."""
     crowding_scale: float = 40.0
-    crowding_power: float = 0.22
+    crowding_power: float = 0.25
     """On an image with n specimens the chance is times (1 + (n - 1) / scale) ** -power."""
     crowding_of_band: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(near_genus=1.0, mid_tribe=1.3, far_tribe=4.0)
+        default_factory=lambda: _frozen(near_genus=0.65, mid_tribe=0.9, far_tribe=3.2)
     )
     """Held-out species: the power above is times this, plates of strange beetles are hardest."""
     finding_of_band: Mapping[str, float] = field(
@@ -75,49 +75,51 @@ class Quality:
     """Share of the chance lost by a trained species of which the model has seen no image ..."""
     finding_unlearned_half: float = 3.0
     """... and the images (relatives' lent ones counted) with which half of that is made up for."""
-    field_finding: float = 0.33
+    field_finding: float = 0.28
     """Field photographs: the chance is times this."""
 
     # Naming a found specimen.
-    naming_ceiling: float = 0.80
+    naming_ceiling: float = 0.91
     """Chance of the right name for an average species with endless images."""
-    naming_half: float = 6.0
+    naming_half: float = 12.0
     naming_slope: float = 0.8
     """Images of the species with which half of it is reached, and how steeply (Hill)."""
     lent_by_genus: float = 0.04
     lent_by_tribe: float = 0.004
-    most_lent: float = 1.0
+    most_lent: float = 0.5
     """An image of a congener (of another genus of the tribe) counts as this part of an image,
     up to ``most_lent`` images from the genus and a quarter of that from the tribe."""
     species_spread: float = 0.9
     """Standard deviation of a species' own difficulty, in log-odds, the same for every model."""
-    field_naming: float = 0.85
+    field_naming: float = 0.65
     """Field photographs: the chance is times this."""
 
     # The wrong name: weight of a label = relatedness x its training images to a power.
     congener: float = 10.0
     same_tribe: float = 1.6
     """Weights of a label of the same genus and of the same tribe; any other label has 1."""
-    popularity_power: float = 0.5
+    popularity_power: float = 0.35
     """Abundant labels absorb misnamed specimens: images to this power."""
     unseen_label: float = 0.02
     """What a label that was never trained counts, in images."""
 
-    # Confidence of the first box on a specimen: log-odds, then a normal spread.
-    confidence: float = 1.9
-    confidence_wrong: float = -0.9
-    """Shift for a wrong name of a trained species."""
+    # Confidence of the first box on a specimen: log-odds, then a normal spread. "Discernment" is
+    # the model's mean chance of a right name as a share of its ceiling.
+    confidence: float = 2.9
+    """Of a rightly named, isolated specimen, by a model with endless training data."""
+    confidence_wrong: float = -3.0
+    """Shift for a wrong name of a trained species, times discernment."""
     confidence_of_band: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(near_genus=-1.0, mid_tribe=-1.2, far_tribe=-1.4)
+        default_factory=lambda: _frozen(near_genus=-1.7, mid_tribe=-2.0, far_tribe=-2.3)
     )
-    """Shift for a held-out species."""
+    """Shift for a held-out species, times discernment."""
     confidence_field: float = -3.2
     """Shift on field photographs."""
-    confidence_crowding: float = -0.25
+    confidence_crowding: float = -0.15
     """Shift per natural logarithm of the specimens on the image."""
-    confidence_budget: float = -1.4
-    """Shift of a model without any data; it fades as finding does with the budget."""
-    confidence_spread: float = 1.2
+    confidence_budget: float = -2.2
+    """Shift of a model without discernment."""
+    confidence_spread: float = 1.1
 
     # Where the box lies: standard deviation of each side, as a share of the specimen's size.
     box_error: float = 0.006
@@ -135,31 +137,33 @@ class Quality:
     duplicates: float = 0.7
     """Share of the boxes left after the first ones that lie on a found specimen."""
     duplicate_own_name: float = 0.15
-    duplicate_right_name: float = 0.2
-    """Shares of duplicates that repeat the first box's name, and that give a trained specimen its
-    right name whatever the first one said; the others try a wrong name."""
+    duplicate_right_name: float = 0.4
+    """Shares of duplicates that repeat the first box's name, and that give a specimen of a well
+    trained species its right name whatever the first one said; the others try a wrong name."""
     duplicate_fall: float = 2.6
     """Duplicates' scores fall from the first box's by a factor exp(-fall x (0.4 + exponential))."""
-    misplaced: float = 0.5
-    """Share of the other boxes that lie beside a missed specimen, where there is one."""
+    part: float = 0.5
+    """Share of the boxes on a missed specimen that show a part of it; the rest are false alarms."""
+    part_of_side: tuple[float, float] = (0.25, 0.65)
+    """Sides of such boxes and of false alarms, as shares of a specimen's: too small to match it."""
     false_alarm_power: float = 2.2
     false_alarm_best: float = 0.5
     """False alarms' scores run from 0.001 to this: log-uniform to this power, so most are low."""
 
     # What models share and where they differ.
-    shared_luck: float = 0.75
+    shared_luck: float = 0.8
     """Share of specimens that are hard or easy for all models alike."""
-    seed_spread: float = 0.06
-    seed_spread_few: float = 0.35
+    seed_spread: float = 0.03
+    seed_spread_few: float = 0.25
     """Spread of a seed's log-odds, and what is added when one image a species is trained on."""
-    species_seed_spread: float = 0.25
+    species_seed_spread: float = 0.15
     """The same for each species of a model on its own."""
     architectures: Mapping[str, Architecture] = field(
         default_factory=lambda: MappingProxyType(
             {
-                "alder": Architecture(0.05, 0.10, 0.30, 0.1),
+                "alder": Architecture(0.05, 0.08, 0.35, 0.1),
                 "birch": Architecture(0.0, 0.0, 0.0, 0.0),
-                "cedar": Architecture(-0.05, -0.12, -0.35, -0.25),
+                "cedar": Architecture(-0.05, -0.08, -0.35, -0.25),
             }
         )
     )
@@ -231,8 +235,10 @@ class Detector:
         ceiling = _logistic(
             _logit(np.full(len(species), q.naming_ceiling)) + q.species_spread * difficulty
         )
-        chance = ceiling * _rise(known, q.naming_half, q.naming_slope)
+        self.acquainted = _rise(known, q.naming_half, q.naming_slope)
+        chance = ceiling * self.acquainted
         self.naming = _logistic(_logit(chance) + naming_shift + own)
+        self.discernment = float(self.naming[self.trained].mean() / ceiling[self.trained].mean())
         self.learned = 1.0 - q.finding_unlearned * (
             1.0 - _rise(known, q.finding_unlearned_half, 1.0)
         )
@@ -320,13 +326,13 @@ class Detector:
         label = np.where(right, species, self._misnamed(species, rng))
 
         mean = np.full(n, q.confidence + self.traits.confidence)
-        mean += q.confidence_budget * (1.0 - self.maturity)
+        mean += q.confidence_budget * (1.0 - self.discernment)
         mean += q.confidence_crowding * np.log1p(beside)
         mean += q.confidence_field if in_field else 0.0
         if held_out:
-            mean += self._by_band(q.confidence_of_band, species)
+            mean += self.discernment * self._by_band(q.confidence_of_band, species)
         else:
-            mean += np.where(right, 0.0, q.confidence_wrong)
+            mean += self.discernment * np.where(right, 0.0, q.confidence_wrong)
         score = _logistic(mean + q.confidence_spread * rng.standard_normal(n))
         return found, label, score
 
@@ -339,23 +345,26 @@ class Detector:
         score: Floats,
         boxes_per_specimen: float,
     ) -> list[tuple[Ints, Ints, Floats, Floats]]:
-        """Duplicates, misplaced boxes and false alarms that fill each image's number of boxes."""
+        """Duplicates, boxes on parts and false alarms that fill each image's number of boxes."""
         q = self.quality
         on_image = truth.specimens_per_image
         scored = np.bincount(truth.image[~truth.crowd], minlength=truth.n_images)
         shape = q.budget_spread**-2
         wanted = scored * boxes_per_specimen * rng.gamma(shape, 1 / shape, truth.n_images)
         firsts = np.bincount(truth.image[found], minlength=truth.n_images)
-        further = np.minimum(np.rint(wanted).astype(np.int64), MOST_PER_IMAGE) - firsts
-        image = np.repeat(np.arange(truth.n_images), np.maximum(further, 0))
+        further = np.maximum(np.minimum(wanted, MOST_PER_IMAGE) - firsts, 0.0)
+        # first boxes on crowd count too: the split as a whole keeps its boxes per scored specimen
+        left = max(scored.sum() * boxes_per_specimen - firsts.sum(), 0.0)
+        further *= min(1.0, left / max(further.sum(), 1.0))
+        image = np.repeat(np.arange(truth.n_images), np.rint(further).astype(np.int64))
 
         # each further box belongs to a specimen of its image; which kind it is depends on that one
         start = np.cumsum(on_image) - on_image
         owner = start[image] + (rng.random(len(image)) * on_image[image]).astype(np.int64)
         kind = rng.random(len(image))
         duplicate = found[owner] & (kind < q.duplicates)
-        misplaced = ~found[owner] & (kind < q.misplaced)
-        alarm = ~duplicate & ~misplaced
+        part = ~found[owner] & (kind < q.part)
+        alarm = ~duplicate & ~part
 
         parts = []
         of = owner[duplicate]
@@ -364,22 +373,23 @@ class Detector:
             choice < q.duplicate_own_name, label[of], self._misnamed(truth.species[of], rng)
         )
         if truth.split != "semantic_ood":
-            names = np.where(choice > 1.0 - q.duplicate_right_name, truth.species[of], names)
+            knows = q.duplicate_right_name * self.acquainted[truth.species[of]]
+            names = np.where(choice > 1.0 - knows, truth.species[of], names)
         fall = np.exp(-q.duplicate_fall * (0.4 + rng.standard_exponential(len(of))))
         size = q.duplicate_box_error * np.exp(0.5 * rng.standard_normal(len(of)))
         parts.append(
             (image[duplicate], names, _jittered(truth.box[of], size, rng), score[of] * fall)
         )
 
-        of = owner[misplaced]
+        of = owner[part]
         names = self._misnamed(truth.species[of], rng)
         parts.append(
-            (image[misplaced], names, _beside(truth.box[of], rng), self._low(len(of), rng))
+            (image[part], names, _part(truth.box[of], q.part_of_side, rng), self._low(len(of), rng))
         )
 
         of = owner[alarm]
         names = self.trained[np.searchsorted(self._any_name, rng.random(len(of)) * (1 - 1e-12))]
-        size = truth.box[of, 2:] * rng.uniform(0.3, 1.3, (len(of), 2))
+        size = truth.box[of, 2:] * rng.uniform(*q.part_of_side, (len(of), 2))
         room = np.stack([truth.width[image[alarm]], truth.height[image[alarm]]], axis=1)
         corner = rng.random((len(of), 2)) * np.maximum(room - size, 0.0)
         corners = np.concatenate([corner, corner + size], axis=1)
@@ -400,10 +410,8 @@ def _jittered(box: Floats, spread: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(corners + size * step)
 
 
-def _beside(box: Floats, rng: np.random.Generator) -> Floats:
-    """Corner boxes moved off ``box`` by 55 to 90 % of a side, so that their IoU with it is low."""
-    along = rng.random(len(box)) < 0.5
-    step = rng.uniform(0.55, 0.9, len(box)) * np.where(rng.random(len(box)) < 0.5, -1.0, 1.0)
-    moved = np.stack([np.where(along, step, 0.0), np.where(along, 0.0, step)], axis=1)
-    start = box[:, :2] + moved * box[:, 2:]
-    return np.concatenate([start, start + box[:, 2:]], axis=1)
+def _part(box: Floats, sides: tuple[float, float], rng: np.random.Generator) -> Floats:
+    """Corner boxes inside ``box``, with sides of a share of its sides drawn from ``sides``."""
+    size = box[:, 2:] * rng.uniform(*sides, (len(box), 2))
+    start = box[:, :2] + rng.random((len(box), 2)) * (box[:, 2:] - size)
+    return np.concatenate([start, start + size], axis=1)
