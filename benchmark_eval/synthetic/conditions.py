@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from benchmark_eval.synthetic.ground_truth import Ints
-
 CONDITIONS = (
     *(("global_uniform", k) for k in ("1", "5", "10", "25", "50", "all")),
     *(("incremental_natural", p) for p in ("0.01", "0.05", "0.10", "0.25", "0.50", "1.00")),
@@ -38,18 +34,6 @@ class Model:
         """Such as ``alder_gu_k5_s0``, ``birch_in_p010_s2`` (p = 0.10) or ``cedar_iut_k0_s1``."""
         budget = self.k_or_p.replace(".", "")
         return f"{self.architecture}_{_SHORT[self.regime]}{budget}_s{self.seed}"
-
-    def images_per_species(self, available: Ints, is_target: np.ndarray) -> Ints:
-        """Training images of each species under this condition, out of ``available``."""
-        if self.regime == "incremental_natural":
-            drawn: Ints = np.floor(float(self.k_or_p) * available + 0.5).astype(np.int64)
-            return np.asarray(np.minimum(available, np.maximum(drawn, 1)))
-        if self.k_or_p == "all":
-            return available
-        capped = np.minimum(available, int(self.k_or_p))
-        if self.regime == "incremental_uniform_targets":
-            return np.where(is_target, capped, available)
-        return capped
 
 
 SINGLE = Model("alder", "global_uniform", "all", 0)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from benchmark_eval.sweep.budgets import drawn_share
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.ground_truth import (
     Floats,
@@ -86,7 +87,7 @@ class Quality:
     """Images of the species with which half of it is reached, and how steeply (Hill)."""
     lent_by_genus: float = 0.04
     lent_by_tribe: float = 0.004
-    most_lent: float = 0.5
+    most_lent: float = 0.8
     """An image of a congener (of another genus of the tribe) counts as this part of an image,
     up to ``most_lent`` images from the genus and a quarter of that from the tribe."""
     species_spread: float = 0.9
@@ -140,22 +141,24 @@ class Quality:
     duplicate_right_name: float = 0.4
     """Shares of duplicates that repeat the first box's name, and that give a specimen of a well
     trained species its right name whatever the first one said; the others try a wrong name."""
-    duplicate_fall: float = 2.6
-    """Duplicates' scores fall from the first box's by a factor exp(-fall x (0.4 + exponential))."""
+    duplicate_best: float = 0.35
+    duplicate_power: float = 0.7
+    """Duplicates' scores run from the lowest score to this share of the first box's: log-uniform
+    numbers to this power."""
     part: float = 0.5
     """Share of the boxes on a missed specimen that show a part of it; the rest are false alarms."""
     part_of_side: tuple[float, float] = (0.25, 0.65)
     """Sides of such boxes and of false alarms, as shares of a specimen's: too small to match it."""
     false_alarm_power: float = 2.2
     false_alarm_best: float = 0.5
-    """False alarms' scores run from 0.001 to this: log-uniform to this power, so most are low."""
+    """The same for false alarms and parts, up to this score; the power makes most of them low."""
 
     # What models share and where they differ.
     shared_luck: float = 0.8
     """Share of specimens that are hard or easy for all models alike."""
     seed_spread: float = 0.03
     seed_spread_few: float = 0.25
-    """Spread of a seed's log-odds, and what is added when one image a species is trained on."""
+    """Spread of a seed's log-odds, and what is added over the root of 1 + images a species."""
     species_seed_spread: float = 0.15
     """The same for each species of a model on its own."""
     architectures: Mapping[str, Architecture] = field(
@@ -188,6 +191,12 @@ def _rise(amount: Floats | float, half: float, slope: float) -> Floats:
     return np.asarray(power / (power + half**slope))
 
 
+def _ladder(weights: Floats) -> Floats:
+    """Running shares of ``weights`` along the last axis, up to 1: for drawing by weight."""
+    steps = np.cumsum(weights, axis=-1)
+    return np.asarray(steps / steps[..., -1:])
+
+
 def _logit(p: Floats) -> Floats:
     p = np.clip(p, 1e-6, 1 - 1e-6)
     return np.asarray(np.log(p / (1 - p)))
@@ -205,52 +214,52 @@ class Detector:
     ) -> None:
         self.benchmark, self.model = benchmark, model
         self.quality = q = quality or Quality()
+        self.traits = q.architectures[model.architecture]
         species = benchmark.species
         self.band = np.array([s.distance_band for s in species])
         self.trained = np.flatnonzero([s.trainable for s in species])
         genus = np.array([s.genus for s in species])
         tribe = np.array([s.tribe for s in species])
-        is_target = np.array([bool(s.target_band) for s in species])
-        images = model.images_per_species(benchmark.train_images, is_target).astype(np.float64)
+        is_target = np.array([bool(s.target_band) for s in species], dtype=np.float64)
+        available = benchmark.train_images.astype(np.float64)
+        images = available * drawn_share(model.regime, model.k_or_p, available, is_target)
 
         same_genus = genus[:, None] == genus[None, self.trained]
         same_tribe = (tribe[:, None] == tribe[None, self.trained]) & ~same_genus
         itself = np.arange(len(species))[:, None] == self.trained[None, :]
         seen = images[self.trained]
-        lent = np.minimum((same_genus & ~itself) * seen * q.lent_by_genus, q.most_lent)
-        lent_genus = np.minimum(lent.sum(axis=1), q.most_lent)
-        lent_tribe = np.minimum((same_tribe * seen).sum(axis=1) * q.lent_by_tribe, q.most_lent / 4)
-        known = images + lent_genus + lent_tribe
+        self._learn(images, seen, same_genus & ~itself, same_tribe)
 
+        # rows: the true species; columns: the labels it is taken for when it is misnamed
+        popularity = np.maximum(seen, q.unseen_label) ** q.popularity_power
+        relatedness = 1.0 + (q.congener - 1.0) * same_genus + (q.same_tribe - 1.0) * same_tribe
+        self._wrong_name = _ladder(np.where(itself, 0.0, relatedness * popularity))
+        self._any_name = _ladder(popularity)
+
+    def _learn(self, images: Floats, seen: Floats, congeners: Bools, same_tribe: Bools) -> None:
+        """Set what the model is able to, by species and as a whole, from its training images."""
+        q, seed, n = self.quality, self.benchmark.seed, len(images)
+        lent_by_genus = (congeners * seen).sum(axis=1) * q.lent_by_genus
+        lent_by_tribe = (same_tribe * seen).sum(axis=1) * q.lent_by_tribe
+        known = images + np.minimum(lent_by_genus, q.most_lent)
+        known += np.minimum(lent_by_tribe, q.most_lent / 4)
         total = float(images.sum())
+
+        luck = stream(seed, "model", self.model.name)
+        spread = q.seed_spread + q.seed_spread_few / (1.0 + total / len(seen)) ** 0.5
         self.maturity = float(_rise(total, q.finding_half, q.finding_slope))
-        traits = q.architectures[model.architecture]
-        self.traits = traits
-        noise = stream(benchmark.seed, "model", model.name)
-        few = q.seed_spread + q.seed_spread_few / (1.0 + total / len(self.trained)) ** 0.5
-        self.finding_shift = traits.finding + few * noise.standard_normal()
-        naming_shift = traits.naming + few * noise.standard_normal()
-        own = q.species_seed_spread * noise.standard_normal(len(species))
-        difficulty = stream(benchmark.seed, "difficulty").standard_normal(len(species))
-        ceiling = _logistic(
-            _logit(np.full(len(species), q.naming_ceiling)) + q.species_spread * difficulty
-        )
-        self.acquainted = _rise(known, q.naming_half, q.naming_slope)
-        chance = ceiling * self.acquainted
-        self.naming = _logistic(_logit(chance) + naming_shift + own)
-        self.discernment = float(self.naming[self.trained].mean() / ceiling[self.trained].mean())
+        self.finding_shift = self.traits.finding + spread * luck.standard_normal()
         self.learned = 1.0 - q.finding_unlearned * (
             1.0 - _rise(known, q.finding_unlearned_half, 1.0)
         )
 
-        # rows: the true species; columns: the labels it is taken for when misnamed
-        relatedness = 1.0 + (q.congener - 1.0) * same_genus + (q.same_tribe - 1.0) * same_tribe
-        weights = relatedness * np.maximum(seen, q.unseen_label) ** q.popularity_power
-        weights[itself] = 0.0
-        cumulative = np.cumsum(weights, axis=1)
-        self._wrong_name = cumulative / cumulative[:, -1:]
-        popularity = np.cumsum(np.maximum(seen, q.unseen_label) ** q.popularity_power)
-        self._any_name = popularity / popularity[-1]
+        difficulty = q.species_spread * stream(seed, "difficulty").standard_normal(n)
+        ceiling = _logistic(_logit(np.full(n, q.naming_ceiling)) + difficulty)
+        shift = self.traits.naming + spread * luck.standard_normal()
+        shift += q.species_seed_spread * luck.standard_normal(n)
+        self.acquainted = _rise(known, q.naming_half, q.naming_slope)
+        self.naming = _logistic(_logit(ceiling * self.acquainted) + shift)
+        self.discernment = float(self.naming[self.trained].mean() / ceiling[self.trained].mean())
 
     def _misnamed(self, species: Ints, rng: np.random.Generator) -> Ints:
         """A wrong label for each specimen (0-based species), by relatedness and abundance."""
@@ -375,17 +384,14 @@ class Detector:
         if truth.split != "semantic_ood":
             knows = q.duplicate_right_name * self.acquainted[truth.species[of]]
             names = np.where(choice > 1.0 - knows, truth.species[of], names)
-        fall = np.exp(-q.duplicate_fall * (0.4 + rng.standard_exponential(len(of))))
+        scores = _low(score[of] * q.duplicate_best, q.duplicate_power, rng)
         size = q.duplicate_box_error * np.exp(0.5 * rng.standard_normal(len(of)))
-        parts.append(
-            (image[duplicate], names, _jittered(truth.box[of], size, rng), score[of] * fall)
-        )
+        parts.append((image[duplicate], names, _jittered(truth.box[of], size, rng), scores))
 
         of = owner[part]
         names = self._misnamed(truth.species[of], rng)
-        parts.append(
-            (image[part], names, _part(truth.box[of], q.part_of_side, rng), self._low(len(of), rng))
-        )
+        scores = _low(np.full(len(of), q.false_alarm_best), q.false_alarm_power, rng)
+        parts.append((image[part], names, _part(truth.box[of], q.part_of_side, rng), scores))
 
         of = owner[alarm]
         names = self.trained[np.searchsorted(self._any_name, rng.random(len(of)) * (1 - 1e-12))]
@@ -393,13 +399,15 @@ class Detector:
         room = np.stack([truth.width[image[alarm]], truth.height[image[alarm]]], axis=1)
         corner = rng.random((len(of), 2)) * np.maximum(room - size, 0.0)
         corners = np.concatenate([corner, corner + size], axis=1)
-        parts.append((image[alarm], names, corners, self._low(len(of), rng)))
+        scores = _low(np.full(len(of), q.false_alarm_best), q.false_alarm_power, rng)
+        parts.append((image[alarm], names, corners, scores))
         return parts
 
-    def _low(self, n: int, rng: np.random.Generator) -> Floats:
-        q = self.quality
-        reach = np.log(q.false_alarm_best / LOWEST_SCORE)
-        return np.asarray(LOWEST_SCORE * np.exp(reach * rng.random(n) ** q.false_alarm_power))
+
+def _low(best: Floats, power: float, rng: np.random.Generator) -> Floats:
+    """Scores between the lowest one and ``best``, even in the logarithm but for ``power``."""
+    reach = np.log(np.maximum(best / LOWEST_SCORE, 1.0))
+    return np.asarray(LOWEST_SCORE * np.exp(reach * rng.random(len(best)) ** power))
 
 
 def _jittered(box: Floats, spread: Floats, rng: np.random.Generator) -> Floats:

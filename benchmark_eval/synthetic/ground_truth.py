@@ -126,7 +126,7 @@ def _train_image_counts(species: Sequence[Species], seed: int, total: int) -> In
     is_target = np.array([bool(s.target_band) for s in species if s.trainable])
     ranks = np.empty(len(trained))
     # a target needs images beyond the largest budget, so targets take middle ranks
-    middle = rng.permutation(np.arange(5, 33))[: is_target.sum()]
+    middle = rng.permutation(np.arange(4, 26))[: is_target.sum()]
     others = rng.permutation(np.setdiff1d(np.arange(1, len(trained) + 1), middle))
     ranks[is_target], ranks[~is_target] = middle, others
     counts = np.zeros(len(species), dtype=np.int64)
