@@ -18,6 +18,8 @@ from benchmark_eval.errors import BenchmarkEvalError
 VERBS = {
     "evaluate": "Score one model on the benchmark's splits.",
     "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
+    "plot": "Draw the plots of a sweep from its tables.",
+    "report": "Write the report of a sweep from its tables.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
     "map": "Mean average precision of plain text files of boxes (PASCAL VOC 2012).",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -41,13 +42,24 @@ import click
 def command(
     eval_dir: Path, manifest: Path, benchmark_dir: Path, output_dir: Path, allow_missing: bool
 ) -> None:
-    """Aggregate the summaries of a sweep into learning curves and the tables beside them."""
+    """Turn the summaries of a sweep into learning curves, the tables beside them and report.md."""
+    from benchmark_eval.report import write_report
+    from benchmark_eval.report.document import PLOTS_PLACE, discard_report
     from benchmark_eval.sweep import aggregate
+    from benchmark_eval.sweep.tables import AGGREGATED
 
-    aggregate(
+    discard_report(output_dir)
+    table = aggregate(
         eval_dir=eval_dir,
         manifest=manifest,
         benchmark=benchmark_dir,
         output_dir=output_dir,
         allow_missing=allow_missing,
+    )
+    report = write_report(table, output_dir)
+    click.echo(f"wrote the tables and {report}")
+    click.echo(
+        f"draw its plots with: benchmark-eval plot --aggregated "
+        f"{shlex.quote(str(output_dir / AGGREGATED))} --output-dir "
+        f"{shlex.quote(str(output_dir / PLOTS_PLACE))}"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cache
+from typing import Literal
 
 import msgspec
 
@@ -29,6 +30,8 @@ class Estimate(msgspec.Struct, frozen=True):
     ci95_low: float | None
     ci95_high: float | None
 
+
+Verdict = Literal["above", "below", "overlap", "no interval", "undefined"]
 
 UNDEFINED = Estimate(None, None, 0, None, None)
 
@@ -64,3 +67,30 @@ def mean_of(values: Iterable[float | None]) -> float | None:
 def difference(left: float | None, right: float | None) -> float | None:
     """``left - right``, undefined where a side is."""
     return None if left is None or right is None else left - right
+
+
+def compare(left: Estimate, right: Estimate) -> Verdict:
+    """Where ``left`` lies against ``right`` as far as their intervals tell.
+
+    "overlap" when the intervals share a value, "no interval" when a side has fewer than two
+    seeds, "undefined" when a side has none.
+    """
+    if left.mean is None or right.mean is None:
+        return "undefined"
+    if (
+        left.ci95_low is None
+        or left.ci95_high is None
+        or right.ci95_low is None
+        or right.ci95_high is None
+    ):
+        return "no interval"
+    if left.ci95_low > right.ci95_high:
+        return "above"
+    if left.ci95_high < right.ci95_low:
+        return "below"
+    return "overlap"
+
+
+def compare_to(value: Estimate, fixed: float) -> Verdict:
+    """Where an estimate lies against a number that has no error."""
+    return compare(value, Estimate(fixed, 0.0, 0, fixed, fixed))

@@ -7,6 +7,18 @@ rule aggregate:
         stamp="results/.state/sweep.json",
     output:
         aggregated="results/aggregated/aggregated.json",
+        tables=expand(
+            "results/aggregated/{table}.csv",
+            table=[
+                "learning_curves",
+                "target_species_curves",
+                "target_vs_nontarget",
+                "budget_curves",
+                "density_curves",
+                "operating_curves",
+                "models",
+            ],
+        ),
         record="results/.state/sweep.made.json",
     log:
         "results/logs/aggregate.log",

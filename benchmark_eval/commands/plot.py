@@ -1,0 +1,40 @@
+"""``benchmark-eval plot``: the plots of a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--aggregated",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The aggregated.json that `benchmark-eval aggregate` wrote.",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where the plots go. report.md looks for them in ../plots, seen from its own folder.",
+)
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["svg", "png", "pdf"]),
+    multiple=True,
+    default=("svg", "png"),
+    show_default=True,
+    help="File format; repeat for several.",
+)
+@click.option("--only", multiple=True, help="Name of a plot; repeat for several. Default: all.")
+def command(
+    aggregated: Path, output_dir: Path, formats: tuple[str, ...], only: tuple[str, ...]
+) -> None:
+    """Draw the plots of a sweep from its tables."""
+    from benchmark_eval.report import write_plots
+    from benchmark_eval.sweep import read_aggregated
+
+    write_plots(read_aggregated(aggregated), output_dir, formats, only or None)

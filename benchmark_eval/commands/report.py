@@ -1,0 +1,35 @@
+"""``benchmark-eval report``: the written report of a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--aggregated",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The aggregated.json that `benchmark-eval aggregate` wrote.",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where report.md goes; its plots are looked for in ../plots, seen from there.",
+)
+@click.option(
+    "--plot-format",
+    type=click.Choice(["svg", "png"]),
+    default="svg",
+    show_default=True,
+    help="Which of the plots' files the report shows.",
+)
+def command(aggregated: Path, output_dir: Path, plot_format: str) -> None:
+    """Write report.md from the tables of a sweep."""
+    from benchmark_eval.report import write_report
+    from benchmark_eval.sweep import read_aggregated
+
+    write_report(read_aggregated(aggregated), output_dir, plot_format=plot_format)

@@ -1,0 +1,325 @@
+"""``report.md``: what was run, what the numbers say and how surely, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmark_eval.catalogue import BAND_LABEL, HEADLINE, SPLIT_LABEL
+from benchmark_eval.files import write_text_atomic
+from benchmark_eval.manifest import ONE_ARCHITECTURE, REGIMES
+from benchmark_eval.report.captions import (
+    AWAY,
+    CONFIDENCE,
+    DATA,
+    IMBALANCE,
+    NAMING,
+    PLOTS,
+    TARGETS,
+)
+from benchmark_eval.report.lookup import BY_NAME
+from benchmark_eval.report.markdown import MISSING, cell, count, escape, listing, table
+from benchmark_eval.report.sentences import Facts, budget, condition
+from benchmark_eval.sweep.completeness import by_condition
+from benchmark_eval.sweep.tables import CSV_FILES, Aggregated
+
+REPORT = "report.md"
+PLOTS_PLACE = "../plots"
+"""Where the report looks for the plots, seen from its own folder."""
+
+
+def write_report(
+    table: Aggregated,
+    output_dir: str | Path,
+    *,
+    plots: str | None = PLOTS_PLACE,
+    plot_format: str = "svg",
+) -> Path:
+    """Write ``report.md`` into ``output_dir``; returns the file.
+
+    ``plots`` is the folder of the plots as seen from the report, None for a report without.
+    """
+    path = Path(output_dir) / REPORT
+    write_text_atomic(path, render(table, plots=plots, plot_format=plot_format))
+    return path
+
+
+def discard_report(output_dir: str | Path) -> None:
+    """Remove an earlier report, before tables change that it no longer belongs to."""
+    (Path(output_dir) / REPORT).unlink(missing_ok=True)
+
+
+def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: str = "svg") -> str:
+    """The text of ``report.md``."""
+    facts = Facts(table)
+
+    def pictures(question: str) -> list[str]:
+        if plots is None:
+            return []
+        lines = []
+        for plot in PLOTS:
+            if plot.question == question:
+                picture = f"![{plot.title}]({plots}/{plot.name}.{plot_format})"
+                lines += [picture, "", f"*{plot.title}.* {plot.caption}", ""]
+        return lines
+
+    lead = HEADLINE[0]
+    sections: list[tuple[str, list[str]]] = [
+        ("What was run", _what_was_run(table)),
+        ("Headline", _headline(facts)),
+        (
+            f"{DATA}: how does quality grow with images?",
+            [
+                *facts.growth(lead),
+                "",
+                *_if_any("Between architectures, each at its best condition:",
+                         facts.architectures(lead)),
+                "Between regimes, at about the same number of distinct training images:",
+                "",
+                *facts.regimes_at_equal_cost(lead),
+                "",
+                *pictures(DATA),
+            ],
+        ),
+        (
+            f"{AWAY}: how far does it carry?",
+            [*facts.field(), *facts.unseen(), "", *pictures(AWAY)],
+        ),
+        (f"{IMBALANCE}: are rare ones served?", [*facts.rare(), "", *pictures(IMBALANCE)]),
+        (
+            f"{NAMING}: which fails?",
+            [
+                f"On {SPLIT_LABEL['iid_test']} images:",
+                "",
+                *facts.finding("iid"),
+                "",
+                f"On {SPLIT_LABEL['inat_test']}:",
+                "",
+                *facts.finding("inat"),
+                "",
+                *pictures(NAMING),
+            ],
+        ),
+        (
+            f"{TARGETS}: what do more images of one species buy?",
+            [*facts.targets(), *facts.target_gap(), "", *pictures(TARGETS)],
+        ),
+        (f"{CONFIDENCE}: can it be trusted?", [*facts.confidence(), "", *pictures(CONFIDENCE)]),
+        ("How to read these numbers", _caveats(table)),
+        ("What is missing", _missing(table)),
+        ("Warnings", _warnings(table)),
+        ("All conditions", _all_conditions(table)),
+        ("Provenance", _provenance(table)),
+    ]  # fmt: skip
+    lines = ["# Report of the sweep", ""]
+    for title, body in sections:
+        lines += [f"## {title}", "", *body, ""]
+    return "\n".join(_squeezed(lines)) + "\n"
+
+
+def _if_any(lead: str, lines: Sequence[str]) -> list[str]:
+    return [lead, "", *lines, ""] if lines else []
+
+
+def _squeezed(lines: Iterable[str]) -> list[str]:
+    """No two empty lines in a row, none at the end."""
+    kept: list[str] = []
+    for line in lines:
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept
+
+
+def _what_was_run(table: Aggregated) -> list[str]:
+    rows = table.learning_curves
+    architectures = list(dict.fromkeys(row.architecture for row in rows))
+    conditions = {(row.regime, row.k_or_p) for row in rows}
+    seeds = sorted({seed for row in rows for seed in row.seeds})
+    named = (
+        ""
+        if architectures == [ONE_ARCHITECTURE]
+        else f" of {count(len(architectures), 'architecture')} "
+        f"({listing([escape(name) for name in architectures])})"
+    )
+    options = table.inputs.options
+    lines = [
+        f"{count(len(table.models), 'model')}{named} under "
+        f"{count(len(conditions), 'training condition')}, seeds "
+        f"{listing([str(seed) for seed in seeds])}.",
+        f"Scored at IoU {options.get('iou_threshold')} (localisation; AP and AR have their own "
+        f"thresholds) with the {options.get('engine')} engine on "
+        f"{listing([str(split) for split in options.get('splits', [])])}.",
+        "",
+    ]
+    if table.missing:
+        lines += [
+            f"**Incomplete:** {count(len(table.missing), 'cell')} of the sweep "
+            f"{'has' if len(table.missing) == 1 else 'have'} no number; see "
+            "[What is missing](#what-is-missing).",
+            "",
+        ]
+    lines += table_of_splits(table)
+    return lines
+
+
+def table_of_splits(table_: Aggregated) -> list[str]:
+    """What each split of the benchmark holds."""
+    return table(
+        ["Split", "What it is", "Images", "Scored specimens", "Crowd regions", "Species scored"],
+        [
+            [
+                name,
+                SPLIT_LABEL.get(name, ""),
+                f"{facts.n_images:,}",
+                f"{facts.n_scored:,}",
+                f"{facts.n_crowd:,}",
+                f"{facts.n_species:,}",
+            ]
+            for name, facts in table_.benchmark.splits.items()
+        ],
+        left=2,
+    )
+
+
+def _headline(facts: Facts) -> list[str]:
+    labels = [BY_NAME[name].label for name in HEADLINE]
+    rows = [
+        [
+            escape(facts.look.label(name)),
+            condition(row),
+            *(cell(row.metrics[metric]) for metric in HEADLINE),
+        ]
+        for name, row in facts.best.items()
+    ]
+    if not rows:
+        return [f"{BY_NAME[HEADLINE[0]].label} is not defined for any model of this sweep."]
+    return [
+        f"Each architecture at the condition with its highest mean of {labels[0]}; mean ± "
+        "standard deviation over n seeds. Picked as the best, these means are a little too high.",
+        "",
+        *table(["Architecture", "Best condition", *labels], rows, left=2),
+        "",
+        "Below, 0.540 (0.441 to 0.639; n=3) is a mean over 3 seeds with its 95 % interval. Two "
+        "means are called different only where their intervals (Student's t over seeds) do not "
+        "overlap; with three seeds such intervals are wide, and "
+        "'cannot be told' is no proof of equality. Seeds are the only source of spread in them: "
+        "the test images are the same for all.",
+    ]
+
+
+def _caveats(data: Aggregated) -> list[str]:
+    lines = [
+        "- AP and AR by size of the specimen (small, medium, large) say nothing here: nearly all "
+        "boxes are large. Density, the number of specimens on the image, is the scale that "
+        "matters.",
+        "- Recall is an upper bound: every annotated object is a beetle, so nothing here tests "
+        "beetles against trap debris, wood fibres or other insects.",
+    ]
+    far = data.benchmark.bands.get("far_tribe")
+    if far is not None and far.n_annotations:
+        lines.append(
+            f"- The {BAND_LABEL['far_tribe']} band has "
+            f"{count(far.n_species, 'species', 'species')}, and two of them hold "
+            f"{far.two_largest / far.n_annotations:.0%} of its annotations: "
+            "a difference between bands may be one between species or between plates."
+        )
+    field = data.benchmark.splits.get("inat_test")
+    if field is not None:
+        lines.append(
+            f"- The field photographs have {count(field.n_scored, 'scored specimen')} of "
+            f"{count(field.n_species, 'species', 'species')}: they show the direction of the "
+            "shift, not its size."
+        )
+    return lines
+
+
+def _missing(data: Aggregated) -> list[str]:
+    lines = []
+    for (architecture, regime, k_or_p), cells in by_condition(data.missing):
+        letter = "p" if regime == "incremental_natural" else "k"
+        place = "" if architecture == ONE_ARCHITECTURE else f"{escape(architecture)}, "
+        gone = [
+            f"seed {c.seed} ({escape(c.model)}: no result)" if c.model else f"seed {c.seed}"
+            for c in cells
+        ]
+        rest = "" if any(c.model for c in cells) else " (not in the manifest)"
+        lines.append(f"- {place}{regime} {letter}={k_or_p}: {listing(gone)}{rest}")
+    lines += [
+        f"- The whole regime {regime}: not in the manifest"
+        for regime in REGIMES
+        if not any(row.regime == regime for row in data.learning_curves)
+    ]
+    if not lines:
+        lines = ["Nothing: every condition of the manifest has every seed."]
+    if data.ignored:
+        lines += [
+            "",
+            f"Passed over, because the manifest does not name them: summaries of "
+            f"{listing([escape(name) for name in data.ignored])}.",
+        ]
+    return lines
+
+
+def _warnings(data: Aggregated) -> list[str]:
+    if not data.warnings:
+        return ["None."]
+    lines = []
+    for item in data.warnings:
+        names = listing([escape(name) for name in item.models], most=5)
+        lines.append(
+            f"- {item.split}, {count(len(item.models), 'model')}: {escape(item.text)} ({names})"
+        )
+    return lines
+
+
+def _all_conditions(data: Aggregated) -> list[str]:
+    labels = [BY_NAME[name].label for name in HEADLINE]
+    several = {row.architecture for row in data.learning_curves} != {ONE_ARCHITECTURE}
+    costs = {(r.architecture, r.regime, r.k_or_p): r for r in data.budget_curves}
+    rows = []
+    for row in data.learning_curves:
+        cost = costs[row.architecture, row.regime, row.k_or_p]
+        images = MISSING if cost.n_images is None else f"{cost.n_images:,.0f}"
+        marked = f"{budget(row)} (incomplete)" if row.missing else budget(row)
+        rows.append(
+            [
+                *([escape(row.architecture)] if several else []),
+                row.regime,
+                marked,
+                images,
+                *(cell(row.metrics[name]) for name in HEADLINE),
+            ]
+        )
+    sources = sorted({row.source for row in data.budget_curves})
+    return [
+        f"Mean ± standard deviation over n seeds. Training images: {' and '.join(sources)}.",
+        "",
+        *table(
+            [*(["Architecture"] if several else []), "Regime", "Budget", "Images", *labels],
+            rows,
+            left=3 if several else 2,
+        ),
+    ]
+
+
+def _provenance(data: Aggregated) -> list[str]:
+    inputs = data.inputs
+    return [
+        *table(
+            ["What", "Value"],
+            [
+                ["benchmark-eval", inputs.package_version],
+                ["Benchmark (SHA-256)", f"`{data.benchmark.digest}`"],
+                ["Manifest (SHA-256 of what it says)", f"`{inputs.manifest}`"],
+                ["Scoring code (SHA-256)", f"`{inputs.scoring_code}`"],
+            ],
+            left=2,
+        ),
+        "",
+        f"Digests of the {count(len(inputs.summaries), 'summary', 'summaries')} that went in stand "
+        "in [aggregated.json](aggregated.json). Tables: "
+        + ", ".join(f"[{name}]({name})" for name in CSV_FILES)
+        + ".",
+    ]

@@ -1,0 +1,274 @@
+"""How every plot is laid out and saved. What is drawn comes ready from the tables.
+
+Artists carry labels (``mean|...``, ``seeds|...``, ``ci95|...``) by which a test finds the plotted
+numbers again; legends are made apart from them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import matplotlib as mpl
+
+mpl.use("agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+
+from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.report.lookup import Series
+
+FORMATS = ("svg", "png")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+Dash = Literal["-", "--", ":", "-."]
+DASHES: tuple[Dash, ...] = ("-", "--", ":", "-.")
+GREY = "#777777"
+_STYLE = str(resources.files("benchmark_eval.report") / "style.mplstyle")
+_METADATA = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+}
+_MOST_TICKS = 12
+_LEGEND_COLUMNS = 4
+_SEED_STEP = 0.07
+# inches kept free above and below the panels
+_TITLE, _LEGEND_LINE, _FOOT = 0.42, 0.26, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a series is told from the others: colour and marker together."""
+
+    label: str
+    color: str
+    marker: str
+    dash: Dash = "-"
+
+
+def looks(labels: Sequence[str]) -> list[Look]:
+    """A look for each label: colours first, then dashes where the colours run out."""
+    return [
+        Look(
+            label,
+            PALETTE[i % len(PALETTE)],
+            MARKERS[i % len(MARKERS)],
+            DASHES[(i // len(PALETTE)) % len(DASHES)],
+        )
+        for i, label in enumerate(labels)
+    ]
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Everything drawn inside has the house style, whatever the user's matplotlibrc says."""
+    with plt.style.context(["default", _STYLE]):
+        yield
+
+
+def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write a figure in each format; the same figure gives the same bytes."""
+    written = []
+    for kind in formats:
+        stream = io.BytesIO()
+        figure.savefig(stream, format=kind, metadata=_METADATA[kind])
+        path = stem.with_name(f"{stem.name}.{kind}")
+        write_bytes_atomic(path, stream.getvalue())
+        written.append(path)
+    plt.close(figure)
+    return written
+
+
+def panels(
+    rows: int, columns: int, *, height: float = 3.2, extra: float = 1.2, share_y: bool = True
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure of rows x columns axes, as wide as a landscape page; ``height`` inches a row."""
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(11, height * rows + extra),
+        sharey=share_y,
+        squeeze=False,
+    )
+    return figure, [list(row) for row in axes]
+
+
+def headings(
+    figure: Figure, title: str, entries: Iterable[Look | Patch], note: str, *, lines: bool = True
+) -> None:
+    """Title at the top left, legend under it, the note on how to read at the foot."""
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=entry.color,
+            marker=entry.marker,
+            linestyle=entry.dash if lines else "none",
+            label=entry.label,
+        )
+        if isinstance(entry, Look)
+        else entry
+        for entry in entries
+    ]
+    tall = figure.get_figheight()
+    columns = min(_LEGEND_COLUMNS, len(handles)) or 1
+    head = _TITLE + _LEGEND_LINE * -(-len(handles) // columns)
+    figure.suptitle(title, x=0.01, y=1 - 0.1 / tall, ha="left", va="top")
+    if handles:
+        figure.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(0.004, 1 - (_TITLE - 0.06) / tall),
+            borderaxespad=0,
+            ncols=columns,
+        )
+    figure.text(0.01, 0.1 / tall, note, ha="left", fontsize=8.5, color="#555555")
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0, _FOOT / tall, 1, 1 - (head + _FOOT) / tall))  # type: ignore[call-arg]
+
+
+def budget_axis(axes: Axes, budgets: Sequence[str], label: str) -> None:
+    """Budgets side by side, 0 and "all" among them, evenly spaced."""
+    step = -(-len(budgets) // _MOST_TICKS)
+    shown = [i for i in range(len(budgets)) if i % step == 0 or i == len(budgets) - 1]
+    axes.set_xticks(shown, [budgets[i] for i in shown])
+    axes.set_xlim(-0.5, len(budgets) - 0.5)
+    axes.set_xlabel(label)
+
+
+def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complete: int) -> None:
+    """Mean as a line, the interval as a bar where n >= 2, and left of it each seed as a dot.
+
+    ``shift`` sets series beside each other at one budget; a mean of fewer than ``complete``
+    seeds gets its n written next to it.
+    """
+    if series.dots:
+        axes.plot(
+            [x + shift - _SEED_STEP for x, _ in series.dots],
+            [y for _, y in series.dots],
+            linestyle="none",
+            marker="o",
+            markersize=3.4,
+            markeredgewidth=0,
+            color=look.color,
+            alpha=0.5,
+            clip_on=False,
+            zorder=2,
+            label=f"seeds|{series.key}",
+        )
+    for x, value in series.points:
+        if value.ci95_low is not None and value.ci95_high is not None:
+            axes.plot(
+                [x + shift] * 2,
+                [value.ci95_low, value.ci95_high],
+                color=look.color,
+                linewidth=1.3,
+                alpha=0.75,
+                solid_capstyle="butt",
+                zorder=3,
+                label=f"ci95|{series.key}",
+            )
+        if value.n < complete and value.mean is not None:
+            axes.annotate(
+                f"n={value.n}",
+                (x + shift, value.mean),
+                xytext=(5, -10),
+                textcoords="offset points",
+                fontsize=8,
+                color=look.color,
+            )
+    drawn = [(x + shift, value.mean) for x, value in series.points if value.mean is not None]
+    axes.plot(
+        [x for x, _ in drawn],
+        [y for _, y in drawn],
+        color=look.color,
+        marker=look.marker,
+        linestyle=look.dash,
+        markeredgecolor="white",
+        markeredgewidth=0.7,
+        zorder=4,
+        label=f"mean|{series.key}",
+    )
+
+
+def shifts(count: int) -> list[float]:
+    """Small steps to the side that keep ``count`` series at one budget from covering each other."""
+    width = min(0.6, 0.2 * (count - 1))
+    return [0.0] if count == 1 else [i * width / (count - 1) - width / 2 for i in range(count)]
+
+
+def fit_y(
+    axes: Iterable[Axes], values: Iterable[float], low: float | None, high: float | None
+) -> None:
+    """Limits that hold all values and 0, intervals cut at the metric's range ``low``..``high``."""
+    kept = [
+        min(max(v, low if low is not None else v), high if high is not None else v) for v in values
+    ]
+    bottom, top = min([0.0, *kept]), max([0.0, *kept])
+    span = (top - bottom) or 1.0
+    for each in axes:
+        each.set_ylim(bottom - 0.03 * span, top + 0.06 * span)
+        if bottom < 0:
+            each.axhline(0, color=GREY, linewidth=0.9, zorder=1)
+
+
+def extent(series: Iterable[Series]) -> list[float]:
+    """Every number that a plot of these series has to hold."""
+    values: list[float] = []
+    for one in series:
+        values += [y for _, y in one.dots]
+        for _, point in one.points:
+            values += [v for v in (point.mean, point.ci95_low, point.ci95_high) if v is not None]
+    return values
+
+
+def row_label(axes: Axes, text: str) -> None:
+    """Names a row of panels at its right edge."""
+    axes.annotate(
+        text,
+        (1.0, 0.5),
+        xycoords="axes fraction",
+        xytext=(10, 0),
+        textcoords="offset points",
+        rotation=270,
+        va="center",
+        ha="left",
+        fontweight="bold",
+        annotation_clip=False,
+    )
+
+
+def card_box(axes: Axes, at: int, span: tuple[float, float], color: str) -> None:
+    """The range that the benchmark's card reports, at the budget of all training data."""
+    axes.add_patch(
+        Rectangle(
+            (at - 0.42, span[0]),
+            0.84,
+            span[1] - span[0],
+            facecolor=color,
+            edgecolor=color,
+            alpha=0.28,
+            linewidth=0.8,
+            zorder=1,
+            label="card",
+        )
+    )
+
+
+def blank(title: str, why: str) -> Figure:
+    """What stands in for a plot that has nothing to show."""
+    figure = plt.figure(figsize=(11, 1.6))
+    figure.suptitle(title, x=0.01, ha="left")
+    figure.text(0.01, 0.35, why, color="#555555")
+    return figure

@@ -1,0 +1,102 @@
+"""Finding in the tables what a plot or a sentence shows. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchmark_eval.catalogue import CURVE_METRICS, CurveMetric
+from benchmark_eval.manifest import ONE_ARCHITECTURE, REGIMES
+from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.sweep.tables import Aggregated, CurveRow
+
+BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRICS}
+
+REGIME_TITLE = {
+    "global_uniform": "global_uniform",
+    "incremental_natural": "incremental_natural",
+    "incremental_uniform_targets": "incremental_uniform_targets",
+}
+REGIME_AXIS = {
+    "global_uniform": "k: images of every species",
+    "incremental_natural": "p: share of each species' images",
+    "incremental_uniform_targets": "k: images of each target species",
+}
+"""What the budget of a regime counts, for an axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a plot: an estimate at each budget, and the seeds behind it.
+
+    ``points`` and ``dots`` are (position on the budget axis, estimate or value).
+    """
+
+    key: str
+    points: tuple[tuple[int, Estimate], ...]
+    dots: tuple[tuple[int, float], ...]
+
+
+class Lookup:
+    """The tables by architecture, regime and budget."""
+
+    def __init__(self, table: Aggregated) -> None:
+        self.table = table
+        self.architectures = list(dict.fromkeys(row.architecture for row in table.learning_curves))
+        self.budgets: dict[str, list[str]] = {}
+        for regime in REGIMES:
+            rows = [row for row in table.learning_curves if row.regime == regime]
+            if rows:
+                self.budgets[regime] = _in_order(rows)
+
+    @property
+    def regimes(self) -> list[str]:
+        """The regimes that the sweep has, in table order."""
+        return list(self.budgets)
+
+    def label(self, architecture: str) -> str:
+        """An architecture's name for a legend: none where there is only the unnamed one."""
+        return "all models" if architecture == ONE_ARCHITECTURE else architecture
+
+    def rows(self, architecture: str, regime: str) -> list[CurveRow]:
+        """The conditions of an architecture in a regime, by rising budget."""
+        return [
+            row
+            for row in self.table.learning_curves
+            if row.architecture == architecture and row.regime == regime
+        ]
+
+    def series(self, architecture: str, regime: str, metric: str) -> Series:
+        """One curve metric over a regime's budgets."""
+        at = {budget: i for i, budget in enumerate(self.budgets[regime])}
+        dots = [
+            (at[model.k_or_p], value)
+            for model in self.table.models
+            if model.architecture == architecture
+            and model.regime == regime
+            and (value := model.values[metric]) is not None
+        ]
+        points = [
+            (at[row.k_or_p], row.metrics[metric])
+            for row in self.rows(architecture, regime)
+            if row.metrics[metric].n
+        ]
+        return Series(f"{architecture}|{regime}|{metric}", tuple(points), tuple(dots))
+
+    def seeds(self, metrics: Iterable[str]) -> int:
+        """The largest n of any estimate of these metrics: what a complete point has."""
+        names = list(metrics)
+        return max(
+            (row.metrics[name].n for row in self.table.learning_curves for name in names),
+            default=0,
+        )
+
+
+def _in_order(rows: Iterable[CurveRow]) -> list[str]:
+    from benchmark_eval.manifest import parse_budget
+
+    def order(row: CurveRow) -> float:
+        parsed = parse_budget(row.regime, row.k_or_p)
+        return parsed[0] if parsed else 0.0
+
+    return list(dict.fromkeys(row.k_or_p for row in sorted(rows, key=order)))

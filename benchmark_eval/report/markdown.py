@@ -1,0 +1,72 @@
+"""Markdown text: escaping what comes from a manifest, numbers with their n, tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from benchmark_eval.sweep.statistics import Estimate
+
+MISSING = "–"
+"""What stands for an undefined number in a table."""
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", ":": "&#58;"}
+
+
+def escape(text: str) -> str:
+    """A name of the user's as plain text: no markup, HTML, link or mention comes of it."""
+    plain = _MARKUP.sub(r"\\\1", text)
+    plain = "".join(_ENTITIES.get(c, c) for c in plain)
+    return plain.replace("www.", "www&#46;")
+
+
+def number(value: float | None) -> str:
+    """A share or difference with three digits."""
+    return MISSING if value is None else f"{_zero(value):.3f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign."""
+    return MISSING if value is None else f"{_zero(value):+.3f}"
+
+
+def _zero(value: float) -> float:
+    """No minus in front of what rounds to zero."""
+    return 0.0 if abs(value) < 0.0005 else value
+
+
+def estimate(value: Estimate, *, sign: bool = False) -> str:
+    """``0.540 (0.441 to 0.639; n=3)``: mean, interval, n; without an interval ``0.500 (n=1)``."""
+    show = signed if sign else number
+    if value.mean is None:
+        return "not defined (n=0)"
+    if value.ci95_low is None or value.ci95_high is None:
+        return f"{show(value.mean)} (n={value.n})"
+    low, high = show(value.ci95_low), show(value.ci95_high)
+    return f"{show(value.mean)} ({low} to {high}; n={value.n})"
+
+
+def cell(value: Estimate) -> str:
+    """``0.540 ± 0.040, n=3``: mean and standard deviation, for a table."""
+    if value.mean is None:
+        return MISSING
+    spread = "" if value.std is None else f" ± {number(value.std)}"
+    return f"{number(value.mean)}{spread}, n={value.n}"
+
+
+def count(n: int, singular: str, plural: str | None = None) -> str:
+    """``1 model``, ``3 models``, ``1,530 models``."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def listing(items: Sequence[str], most: int = 12) -> str:
+    """``a, b and c``; after ``most`` items only how many more."""
+    if len(items) > most:
+        return f"{', '.join(items[:most])} and {len(items) - most} more"
+    return ", ".join(items[:-1]) + " and " + items[-1] if len(items) > 1 else "".join(items)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+    """A Markdown table; the first ``left`` columns are aligned left, the others right."""
+    rule = [":--" if i < left else "--:" for i in range(len(header))]
+    return ["| " + " | ".join(cells) + " |" for cells in (header, rule, *rows)]

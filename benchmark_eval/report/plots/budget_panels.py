@@ -1,0 +1,119 @@
+"""Panels with a budget axis: what most plots of a sweep are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from benchmark_eval.report import figures
+from benchmark_eval.report.lookup import BY_NAME, REGIME_AXIS, REGIME_TITLE, Lookup
+from benchmark_eval.report.reference import CARD, CARD_RANGES, FULL_DATA
+from benchmark_eval.sweep.tables import Aggregated
+
+
+def reading_note(complete: int) -> str:
+    """How to read seeds, mean, interval and n; ``complete`` is the usual n."""
+    if complete < 2:
+        return "Each point: one seed (n = 1), so there is no interval. Budgets are evenly spaced."
+    return (
+        f"Faint dots: seeds. Marker: their mean, n = {complete} unless written beside it. "
+        "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
+        "Budgets are evenly spaced."
+    )
+
+
+def _card_entry(metrics: Sequence[str]) -> list[Patch]:
+    if not any(metric in CARD_RANGES for metric in metrics):
+        return []
+    return [Patch(facecolor=figures.GREY, alpha=0.28, label=f"range on the {CARD}")]
+
+
+def by_architecture(table: Aggregated, metrics: Sequence[str], title: str) -> Figure:
+    """A row of panels a metric, a column a regime, a line an architecture."""
+    look = Lookup(table)
+    complete = look.seeds(metrics)
+    if not complete:
+        return figures.blank(title, "Not defined for any model of this sweep.")
+    styles = figures.looks([look.label(name) for name in look.architectures])
+    shift = figures.shifts(len(styles))
+    figure, axes = figures.panels(len(metrics), len(look.regimes), share_y=False)
+    for line, metric in zip(axes, metrics, strict=True):
+        drawn = []
+        entry = BY_NAME[metric]
+        for panel, regime in zip(line, look.regimes, strict=True):
+            for at, name in enumerate(look.architectures):
+                series = look.series(name, regime, metric)
+                figures.draw_series(panel, series, styles[at], shift=shift[at], complete=complete)
+                drawn.append(series)
+            figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime])
+        values = figures.extent(drawn) + _card(line, look, metric)
+        figures.fit_y(line, values, entry.metric.low, entry.metric.high)
+        line[0].set_ylabel(entry.metric.label if len(metrics) == 1 else entry.label)
+        _only_left_labels(line)
+    for panel, regime in zip(axes[0], look.regimes, strict=True):
+        panel.set_title(REGIME_TITLE[regime])
+    entries = [] if len(styles) == 1 else styles
+    figures.headings(figure, title, [*entries, *_card_entry(metrics)], reading_note(complete))
+    return figure
+
+
+def by_part(
+    table: Aggregated, parts: Sequence[tuple[str, str]], title: str, y_label: str
+) -> Figure:
+    """A row of panels an architecture, a column a regime, a line a part (metric, label)."""
+    look = Lookup(table)
+    metrics = [metric for metric, _ in parts]
+    complete = look.seeds(metrics)
+    if not complete:
+        return figures.blank(title, "Not defined for any model of this sweep.")
+    styles = figures.looks([label for _, label in parts])
+    shift = figures.shifts(len(parts))
+    figure, axes = figures.panels(len(look.architectures), len(look.regimes), height=2.7)
+    drawn = []
+    card: list[float] = []
+    for line, name in zip(axes, look.architectures, strict=True):
+        for panel, regime in zip(line, look.regimes, strict=True):
+            for at, metric in enumerate(metrics):
+                series = look.series(name, regime, metric)
+                figures.draw_series(panel, series, styles[at], shift=shift[at], complete=complete)
+                drawn.append(series)
+            last = line is axes[-1]
+            figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime] if last else "")
+        for style, metric in zip(styles, metrics, strict=True):
+            card += _card(line, look, metric, style.color)
+        line[0].set_ylabel(y_label)
+        if len(look.architectures) > 1:
+            figures.row_label(line[-1], look.label(name))
+    metric_entry = BY_NAME[metrics[0]].metric
+    figures.fit_y(
+        [panel for line in axes for panel in line],
+        figures.extent(drawn) + card,
+        metric_entry.low,
+        metric_entry.high,
+    )
+    for panel, regime in zip(axes[0], look.regimes, strict=True):
+        panel.set_title(REGIME_TITLE[regime])
+    figures.headings(figure, title, [*styles, *_card_entry(metrics)], reading_note(complete))
+    return figure
+
+
+def _card(
+    line: Sequence[Axes], look: Lookup, metric: str, color: str = figures.GREY
+) -> list[float]:
+    """Draw the card's range where a regime has all training data; returns what must fit."""
+    span = CARD_RANGES.get(metric)
+    shown: list[float] = []
+    for panel, regime in zip(line, look.regimes, strict=True):
+        budgets = look.budgets[regime]
+        if span is not None and FULL_DATA.get(regime) in budgets:
+            figures.card_box(panel, budgets.index(FULL_DATA[regime]), span, color)
+            shown += span
+    return shown
+
+
+def _only_left_labels(line: Sequence[Axes]) -> None:
+    for panel in line[1:]:
+        panel.tick_params(labelleft=False)

@@ -1,0 +1,14 @@
+"""Draw the plots of the sweep."""
+
+from pathlib import Path
+
+from benchmark_eval.joblog import job
+from benchmark_eval.report import write_plots
+from benchmark_eval.sweep import read_aggregated
+
+with job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.record):
+    write_plots(
+        read_aggregated(snakemake.input.aggregated),
+        Path(snakemake.output[0]).parent,
+        snakemake.params.formats,
+    )

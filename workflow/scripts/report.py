@@ -1,0 +1,14 @@
+"""Write the report of the sweep."""
+
+from pathlib import Path
+
+from benchmark_eval.joblog import job
+from benchmark_eval.report import write_report
+from benchmark_eval.sweep import read_aggregated
+
+with job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.record):
+    write_report(
+        read_aggregated(snakemake.input.aggregated),
+        Path(snakemake.output.text).parent,
+        plot_format=snakemake.params.plot_format,
+    )
