@@ -269,7 +269,7 @@ def evaluation(
     value=0.5,
     *,
     species_ap=(),
-    benchmark="b" * 64,
+    benchmark=(),
     splits=("iid_test", "inat_test", "semantic_ood"),
     warnings=(),
     **changes,
@@ -302,7 +302,7 @@ def evaluation(
             "package_version": "0.1.0",
             "schema_version": results.SCHEMA_VERSION,
             "scoring_code": "c" * 64,
-            "inputs": {"benchmark": benchmark},
+            "inputs": {f"benchmark/{name}": sha for name, sha in dict(benchmark).items()},
         },
     }
     for split, text in warnings:

@@ -28,7 +28,7 @@ def benchmark_dir(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def digest(benchmark_dir):
-    return load_benchmark(benchmark_dir).digest
+    return load_benchmark(benchmark_dir).digests
 
 
 @pytest.fixture
@@ -268,7 +268,9 @@ def test_budget_is_unknown_without_training_annotations(sweep, tmp_path, benchma
     shutil.copytree(benchmark_dir, bare)
     (bare / "detection/annotations_coco/train.json").unlink()
     sweep.benchmark = bare
-    sweep.lay([(("m0", "a", GU, "1", 0), {"value": 0.5, "benchmark": load_benchmark(bare).digest})])
+    sweep.lay(
+        [(("m0", "a", GU, "1", 0), {"value": 0.5, "benchmark": load_benchmark(bare).digests})]
+    )
     sweep.run()
     (row,) = sweep.table("budget_curves.csv")
     assert (row["n_images"], row["n_specimens"], row["source"]) == ("", "", "unknown")
@@ -284,7 +286,9 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     path["old"].write_text(
         path["old"].read_text().replace('"schema_version":1', '"schema_version":0')
     )
-    write_evaluation(sweep.eval_dir, evaluation("alien", benchmark="a" * 64))
+    write_evaluation(
+        sweep.eval_dir, evaluation("alien", benchmark={**digest, "species_taxonomy.csv": "a" * 64})
+    )
     path["copy"].write_bytes(path["ok0"].read_bytes())
     write_evaluation(
         sweep.eval_dir, evaluation("loose", benchmark=digest, config__iou_threshold=0.3)
@@ -297,6 +301,7 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     }  # fmt: skip
     assert "'gone'" in problems["missing-summary"].found
     assert "global_uniform k=3, seed 0" in problems["missing-summary"].found
+    assert problems["other-benchmark"].found.endswith("with another species_taxonomy.csv")
     assert "'loose' has 0.3" in problems["other-options"].found
     assert problems["other-options"].field == "config.iou_threshold"
     assert "evaluate the model again" in problems["schema-version"].cause

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
-from benchmark_eval.benchmark import Benchmark, load_benchmark
+from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.catalogue import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
 from benchmark_eval.errors import BenchmarkEvalError, InputError, Problem
-from benchmark_eval.index import read_index
+from benchmark_eval.index import open_benchmark
 from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manifest
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
@@ -59,7 +59,7 @@ def aggregate(
         table = build(
             eval_dir=eval_dir,
             manifest=read_manifest(manifest),
-            benchmark=read_benchmark(benchmark),
+            benchmark=open_benchmark(benchmark),
             allow_missing=allow_missing,
             leave_out=leave_out,
         )
@@ -69,12 +69,6 @@ def aggregate(
         raise
     tables.write(table, output_dir)
     return table
-
-
-def read_benchmark(path: str | Path) -> Benchmark:
-    """A benchmark from its folder or, much quicker, from its index."""
-    path = Path(path)
-    return load_benchmark(path) if path.is_dir() else read_index(path)
 
 
 def build(
@@ -92,7 +86,7 @@ def build(
         collected = collect(
             Path(eval_dir),
             manifest,
-            benchmark.digest,
+            benchmark.digests,
             allow_missing=allow_missing,
             leave_out=leave_out,
         )

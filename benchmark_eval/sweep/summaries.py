@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,8 +36,8 @@ STRATUM_METRICS = (
 )
 CURVE_KEYS = ("precision", "recall", "F1", "species_recall", "false_alarms_per_image")
 """What an operating curve holds at each confidence cut."""
-BENCHMARK_INPUT = "benchmark"
-"""The role of the benchmark's digest in a summary's ``provenance.inputs``."""
+BENCHMARK_INPUT = "benchmark/"
+"""What the benchmark's files start with in a summary's ``provenance.inputs``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,14 @@ class Collected:
 def collect(
     eval_dir: Path,
     manifest: Manifest,
-    benchmark_digest: str,
+    benchmark_digests: Mapping[str, str],
     *,
     allow_missing: bool,
     leave_out: Collection[str] = (),
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
+
+    ``benchmark_digests`` maps each file of the benchmark to its SHA-256.
 
     Models of ``leave_out`` count as missing. Raises InputError with all faults: summaries that
     are missing (unless ``allow_missing``), broken, of another schema version, model or
@@ -115,7 +117,7 @@ def collect(
             models.append(_read(path, entry))
         except InputError as fault:
             problems += fault.problems
-    problems += _strangers(models, benchmark_digest, eval_dir)
+    problems += _strangers(models, benchmark_digests, eval_dir)
     problems += _odd_ones(models, eval_dir)
     if missing and not allow_missing:
         problems += _missing(missing, eval_dir)
@@ -268,21 +270,30 @@ def _curve_readers() -> tuple[tuple[Any, Callable[[results.Evaluation], float | 
     return tuple((metric, reader(metric.path)) for metric in CURVE_METRICS)
 
 
-def _strangers(models: Iterable[ModelResult], digest: str, eval_dir: Path) -> list[Problem]:
+def _strangers(
+    models: Iterable[ModelResult], digests: Mapping[str, str], eval_dir: Path
+) -> list[Problem]:
     """Summaries of another benchmark than the one that the tables are made with."""
-    return [
-        Problem(
-            "other-benchmark",
-            str(eval_dir),
-            f"{model.entry.model_name!r} was scored on the benchmark "
-            f"{model.provenance.inputs.get(BENCHMARK_INPUT, 'without a digest')[:12]}",
-            f"the benchmark {digest[:12]}",
-            field=f"provenance.inputs.{BENCHMARK_INPUT}",
-            cause="scored on another version of the benchmark: evaluate it again",
+    wanted = {f"{BENCHMARK_INPUT}{name}": digest for name, digest in digests.items()}
+    problems = []
+    for model in models:
+        inputs = model.provenance.inputs
+        found = {name: d for name, d in inputs.items() if name.startswith(BENCHMARK_INPUT)}
+        if found == wanted:
+            continue
+        names = sorted(found.keys() | wanted.keys())
+        odd = [n.removeprefix(BENCHMARK_INPUT) for n in names if found.get(n) != wanted.get(n)]
+        problems.append(
+            Problem(
+                "other-benchmark",
+                str(eval_dir),
+                f"{model.entry.model_name!r} was scored with another {', '.join(odd)}",
+                "the files of this benchmark",
+                field="provenance.inputs",
+                cause="scored on another version of the benchmark: evaluate it again",
+            )
         )
-        for model in models
-        if model.provenance.inputs.get(BENCHMARK_INPUT) != digest
-    ]
+    return problems
 
 
 def _odd_ones(models: Sequence[ModelResult], eval_dir: Path) -> list[Problem]:
