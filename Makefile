@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 # named one by one: snakefmt passes over every folder below one that is called build
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 
-.PHONY: help setup test lint format pins
+.PHONY: bench help setup test lint format pins
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,14 @@ lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check $(SNAKEFILES)
 	$(BIN)/snakemake --lint
+
+.bench: requirements-bench.txt $(READY)
+	rm -rf .bench
+	$(BIN)/python -m pip install --quiet --quiet --no-deps --target .bench --requirement requirements-bench.txt
+	touch .bench
+
+bench: .bench ## measure against the benchmark's evaluator and other scorers; writes docs/performance.md
+	$(BIN)/python benchmarks/speed.py
 
 format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,56 @@
+"""CPU seconds of the stages of one evaluation, as JSON (called by ``speed.py``).
+
+python benchmarks/stages.py BENCHMARK_DIR PREDICTIONS_DIR OUTPUT_DIR
+"""
+
+import json
+import sys
+import time
+
+marks = [("start of Python", time.process_time())]
+
+
+def mark(name):
+    marks.append((name, time.process_time()))
+
+
+from benchmark_eval import evaluation, writers  # noqa: E402
+from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark  # noqa: E402
+from benchmark_eval.coco import Suite, match_coco, score_suite  # noqa: E402
+from benchmark_eval.matching import find_pairs, localise, order_detections  # noqa: E402
+from benchmark_eval.predictions import predictions_file, read_predictions  # noqa: E402
+
+mark("imports")
+benchmark_dir, predictions_dir, output_dir = sys.argv[1:]
+benchmark = load_benchmark(benchmark_dir)
+mark("reading the benchmark")
+truths = [benchmark.split(split) for split in DEFAULT_SPLITS]
+predictions = [
+    read_predictions(predictions_file(predictions_dir, t.name), benchmark, t.name) for t in truths
+]
+mark("reading predictions into columns")
+k = len(benchmark.categories.ids)
+detections = [order_detections(p, k) for p in predictions]
+mark("ordering")
+pairs = [find_pairs(d, t, 0.5) for d, t in zip(detections, truths, strict=True)]
+mark("pairs (IoU)")
+for d, t, p in zip(detections, truths, pairs, strict=True):
+    localise(d, t, p, 0.5)
+mark("localisation matching")
+for d, t, p in zip(detections, truths, pairs, strict=True):
+    for suite in (Suite.class_agnostic(d, t), Suite.by_species(d, t, k)):
+        score_suite(suite, d, t, match_coco(suite, d, t, p))
+mark("COCO matching, AP and AR of both suites")
+stages = [(name, now - before) for (name, now), (_, before) in zip(marks[1:], marks, strict=False)]
+start = time.process_time()
+result, hits = evaluation.evaluate(
+    benchmark, predictions_dir, "model", evaluation.Options(), hits=True
+)
+whole = time.process_time() - start
+writers.write_evaluation(result, benchmark, hits, output_dir)
+told = sum(seconds for name, seconds in stages[2:])
+stages += [
+    ("bands and all other families", whole - told),
+    ("writing the files", time.process_time() - start - whole),
+]
+print(json.dumps([marks[0], *stages]))
