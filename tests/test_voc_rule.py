@@ -56,7 +56,7 @@ def test_image_without_detection_file_counts_as_misses(tmp_path):  # field case 
     result = score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9"]})
     assert result.mAP == 0.5
     assert result.images_without_detections == ("b",)
-    assert any("1 of 2 images have no detection file" in note for note in result.notes)
+    assert any("count as missed: 1 of 2 images (b)" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

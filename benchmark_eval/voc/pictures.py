@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.voc.results import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
 from benchmark_eval.voc.text import Boxes, Progress
@@ -92,10 +93,11 @@ def draw_pictures(
     notes = []
     n_without = len(matches.ground_truth.images) - len(images)
     if n_without:
-        notes.append(f"{n_without:,} images of the ground truth are not in the image folder")
+        notes.append(f"not in the image folder: {counted(n_without, 'image')} of the ground truth")
     if n_outside:
         notes.append(
-            f"{n_outside:,} objects reach out of their image: is it the right one, in full size?"
+            "objects that reach out of their image (is it the right one, in full size?): "
+            f"{n_outside:,}"
         )
     if animate:
         picked = frames
@@ -144,10 +146,10 @@ def _open(path: Path) -> Image.Image | Problem:
 def _rgb(picture: Image.Image) -> Image.Image:
     """8-bit RGB; deeper grey is stretched from its darkest to its brightest pixel."""
     if picture.mode in {"I", "F"} or picture.mode.startswith("I;"):
-        grey = np.asarray(picture, dtype=np.float64)
+        grey = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=0, neginf=0)
         low, high = float(grey.min()), float(grey.max())
         stretched = (grey - low) * (255 / (high - low)) if high > low else grey * 0
-        picture = Image.fromarray(stretched.astype(np.uint8))
+        picture = Image.fromarray(stretched.round().astype(np.uint8))
     return picture.convert("RGB")
 
 

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from benchmark_eval.voc.results import ClassScore, MapResult, headline
+from benchmark_eval.voc.results import ClassScore, MapResult, counted, headline
 from benchmark_eval.voc.text import Progress
 
 # Okabe and Ito's palette: told apart under every common colour blindness
@@ -59,7 +59,6 @@ def _style() -> Iterator[None]:
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.titlesize": 11,
-        "axes.titlelocation": "left",
         "legend.frameon": False,
         "savefig.dpi": 120,
     }
@@ -106,8 +105,9 @@ def _curve(result: MapResult, score: ClassScore) -> Figure:
     axes.set(xlim=(0, 1.02), ylim=(0, 1.05), xlabel="recall", ylabel="precision")
     axes.set_title(
         f"{_short(score.name)}: AP = {100 * (score.AP or 0):.2f}%\n"
-        f"IoU ≥ {score.iou_threshold:g}, {score.n_objects:,} objects, "
-        f"{score.n_detections:,} detections"
+        f"IoU ≥ {score.iou_threshold:g}, {counted(score.n_objects, 'object')}, "
+        f"{counted(score.n_detections, 'detection')}",
+        loc="left",
     )
     return figure
 
@@ -116,7 +116,7 @@ def _ap_bars(result: MapResult) -> Figure:
     """AP of each class, best first, and their mean."""
     scores = sorted(_with_ap(result), key=lambda score: -(score.AP or 0))
     values = [100 * (score.AP or 0) for score in scores]
-    title = f"{headline(result)} over {result.n_classes:,} classes"
+    title = f"{headline(result)} over {counted(result.n_classes, 'class')}"
     bars = Series("AP", values, BLUE)
     label = "AP (%), beside each class its number of objects"
     figure, axes = _bars(_with_objects(scores), [bars], title, label, "{:.1f}")
@@ -148,9 +148,10 @@ def _object_bars(result: MapResult) -> Figure:
         Series("scored", [score.n_objects for score in scores], BLUE),
         Series("difficult, not scored", [score.n_difficult for score in scores], GREY),
     ]
+    n_objects = sum(score.n_objects + score.n_difficult for score in scores)
     title = (
-        f"Ground truth: {sum(sum(one.values) for one in series):,} objects of "
-        f"{len(scores):,} classes in {result.n_images:,} images"
+        f"Ground truth: {counted(n_objects, 'object')} of "
+        f"{counted(len(scores), 'class')} in {counted(result.n_images, 'image')}"
     )
     figure, axes = _bars([_short(score.name) for score in scores], series, title, "objects", "{:,}")
     _legend_below(figure, axes)
@@ -175,7 +176,8 @@ def _detection_bars(result: MapResult) -> Figure:
         Series(label, [counts[place] for _, counts in rows], color)
         for place, (label, color) in enumerate(labels)
     ]
-    title = f"Detections: {sum(sum(one.values) for one in series):,} of {len(rows):,} classes"
+    n_detections = sum(sum(counts) for _, counts in rows)
+    title = f"{counted(n_detections, 'detection')} of {counted(len(rows), 'class')}"
     figure, axes = _bars([_short(row[0]) for row in rows], series, title, "detections", "{:,}")
     _legend_below(figure, axes)
     return figure
@@ -232,7 +234,7 @@ def _bars(
     axes.set_xlim(0, 1.1 * max(left.max(initial=0), 1))
     axes.set_xlabel(label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
-    axes.set_title(title)
+    axes.set_title(title, loc="left")
     return figure, axes
 
 

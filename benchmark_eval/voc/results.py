@@ -76,6 +76,12 @@ class MapResult(msgspec.Struct, frozen=True, kw_only=True):
         return sum(score.AP is not None for score in self.classes)
 
 
+def counted(n: int, noun: str) -> str:
+    """``1 object``, ``2,000 objects``, ``2 classes``."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
 def headline(result: MapResult) -> str:
     """``mAP = 53.27%`` or that there is none."""
     if result.mAP is None:
@@ -89,7 +95,7 @@ def as_text(result: MapResult) -> str:
     n_difficult = sum(score.n_difficult for score in result.classes)
     n_detections = sum(score.n_detections for score in result.classes)
     lines = [
-        f"{headline(result)}  (PASCAL VOC 2012, mean over {_count(result.n_classes, 'class')})",
+        f"{headline(result)}  (PASCAL VOC 2012, mean over {counted(result.n_classes, 'class')})",
         "",
         f"IoU threshold  {result.iou_threshold:g} unless the table says otherwise",
         f"coordinates    {COORDINATES_TEXT[result.coordinates]}",
@@ -181,8 +187,3 @@ def _csv(header: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return stream.getvalue()
-
-
-def _count(n: int, noun: str) -> str:
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{n:,} {noun if n == 1 else plural}"

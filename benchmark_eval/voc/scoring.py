@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult
+from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult, counted
 from benchmark_eval.voc.rule import (
     FALSE_POSITIVE,
     NOT_COUNTED,
@@ -74,7 +74,7 @@ def score_folders(
         *_coordinate_problems(detections, detection_dir, coordinates, objects=False),
     ]
     if not problems and not len(ground_truth):
-        found = f"no object in {len(ground_truth.images)} files"
+        found = f"no object in {counted(len(ground_truth.images), 'file')}"
         problems.append(Problem("no-object", str(ground_truth_dir), found, "at least one object"))
     if problems:
         raise InputError(problems)
@@ -293,8 +293,8 @@ def _silent_notes(silent: tuple[str, ...], n_images: int) -> list[str]:
     if not silent:
         return []
     return [
-        f"{len(silent):,} of {n_images:,} images have no detection file, their objects count as "
-        f"missed: {_some(silent)}"
+        f"no detection file, so that all objects count as missed: {len(silent):,} of "
+        f"{counted(n_images, 'image')} ({_some(silent)})"
     ]
 
 
@@ -303,8 +303,8 @@ def _class_notes(scores: list[ClassScore], without_class: Mapping[str, int]) -> 
     if without_class:
         listed = [f"{name} ({count:,})" for name, count in without_class.items()]
         notes.append(
-            f"{sum(without_class.values()):,} detections of classes without ground truth are in "
-            f"no AP: {_some(listed)}"
+            "of classes without ground truth, so in no AP: "
+            f"{counted(sum(without_class.values()), 'detection')} ({_some(listed)})"
         )
     alike = {_letters(score.name): score.name for score in scores}
     notes += [
@@ -334,8 +334,9 @@ def _coordinate_notes(truth: Boxes, found: Boxes, coordinates: Coordinates) -> l
     if not objects and not boxes:
         return []
     return [
-        f"{objects:,} objects and {boxes:,} detections have fractional corners, scored with the "
-        "VOC rule for pixels all the same; --coordinates continuous scores without it"
+        "fractional corners, scored with the VOC pixel rule all the same: "
+        f"{counted(objects, 'object')} and {counted(boxes, 'detection')} "
+        "(--coordinates continuous scores without it)"
     ]
 
 
