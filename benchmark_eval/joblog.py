@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import platform
 import sys
@@ -24,12 +25,17 @@ def job(
 
     A fault that this package raises on purpose is also told on standard error and ends the
     process with code 1; any other one leaves its traceback in the log and goes on. ``stamp`` as
-    it was when the job began is kept under ``record`` once the job is done.
+    it was when the job began is kept under ``record`` once the job is done. The log is locked
+    meanwhile: where a killed run has left this very job running, the new one waits for its end,
+    so that the old one cannot write last.
     """
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
     made_from = Path(stamp).read_bytes() if stamp is not None else None
-    with log.open("w", encoding="utf-8") as stream:
+    with log.open("a", encoding="utf-8") as stream:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        stream.truncate(0)
         handler = logging.StreamHandler(stream)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger = logging.getLogger()

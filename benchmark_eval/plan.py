@@ -32,6 +32,8 @@ TAXONOMY = "species_taxonomy.csv"
 MODEL_STAMPS = "models"
 """Folder of the stamps of single models, beside those of the benchmark, the tables, the report."""
 SUFFIXES = (".json", ".json.gz")
+_PATH_KEYS = ("benchmark_dir", "predictions_dir", "manifest")
+_PATTERN_MARK = re.compile(r"[{}<>]")
 NOTHING_SET = (
     "nothing to score: {keys} not set. Set them in config/config.yaml (config/README.md says how), "
     "or try the demo: make demo"
@@ -109,14 +111,9 @@ class Plan:
         trained = [entry.train_annotations for entry in self.entries.values()]
         return [str(self.config.manifest), *(str(path) for path in trained if path is not None)]
 
-    def summaries(self, regime: str | None = None) -> list[str]:
-        """The summaries of all models that run, or of those of one regime."""
-        self.require_set()
-        return [
-            str(self.layout.summary(model))
-            for model in self.models
-            if regime in (None, self.entries[model].regime)
-        ]
+    def of_regime(self, regime: str) -> list[str]:
+        """The models of one regime that run."""
+        return [name for name in self.models if self.entries[name].regime == regime]
 
 
 def load_plan(
@@ -136,6 +133,7 @@ def load_plan(
         return Plan(config, layout, {}, (), ())
     assert config.manifest is not None
     manifest = read_manifest(config.manifest)
+    _refuse_patterns(config, manifest)
     ordered = manifest.in_table_order()
     entries = {entry.model_name: entry for entry in ordered}
     if not main:
@@ -153,6 +151,33 @@ def load_plan(
     )
     _write_stamps(plan, files, tell)
     return plan
+
+
+def _refuse_patterns(config: Config, manifest: Manifest) -> None:
+    """Refuse names and paths that Snakemake would read as its own patterns: {this}, <that>."""
+    problems: list[Problem] = []
+    named = [(f"config, {key}", getattr(config, key)) for key in _PATH_KEYS]
+    for entry in manifest.models:
+        at = f"{manifest.path}, row {entry.row} (line {entry.line})"
+        named += [
+            (f"{at}, model_name", entry.model_name),
+            (f"{at}, predictions_dir", entry.predictions_dir),
+            (f"{at}, train_annotations", entry.train_annotations),
+        ]
+    for where, value in named:
+        odd = _PATTERN_MARK.search(str(value or ""))
+        if odd:
+            problems.append(
+                Problem(
+                    "pattern-mark",
+                    where,
+                    repr(str(value)),
+                    f"no {odd.group()!r} in it",
+                    cause="Snakemake reads {...} and <...> in file names as its own",
+                )
+            )
+    if problems:
+        raise InputError(problems)
 
 
 def _predictions_dir(config: Config, entry: ModelEntry) -> Path:

@@ -32,7 +32,7 @@ rule aggregate:
         runtime=30,
     params:
         manifest=lambda wildcards: str(PLAN.config.manifest),
-        eval_dir=lambda wildcards, input: "results/models",
+        eval_dir=lambda wildcards: on_disk("results/models"),
         allow_missing=PLAN.config.allow_missing,
         leave_out=list(PLAN.missing),
     script:

@@ -6,6 +6,7 @@ from snakemake.logging import logger
 from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import BenchmarkEvalError
 from benchmark_eval.plan import load_plan, remove_outdated
+from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
 from benchmark_eval.state import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
@@ -21,13 +22,19 @@ def plain(fault):
     return WorkflowError(str(fault))
 
 
+RESULTS = on_disk("results")
+NOTE = on_disk("results/.state/running.json")
+
 try:
     if workflow.is_main_process:
         require_same_package(get_snakemake_searchpaths())
+        if clear_killed_run(NOTE, RESULTS):
+            logger.info("The last run was killed; its unfinished jobs will run again.")
     PLAN = load_plan(
         normalise_config(config),
-        on_disk("results"),
-        main=workflow.is_main_process,
+        RESULTS,
+        # while another run works here, its stamps stay as they are: its jobs were planned by them
+        main=workflow.is_main_process and not other_run(NOTE),
         tell=logger.info,
     )
 except BenchmarkEvalError as fault:
