@@ -199,7 +199,7 @@ def evaluate(
 
 
 def _scoring_code() -> str:
-    from benchmark_eval.state import code_digest
+    from benchmark_eval.source_digest import code_digest
 
     return code_digest("scoring")
 

@@ -19,13 +19,8 @@ from pathlib import Path
 from benchmark_eval.config import Config
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.manifest import Manifest, ModelEntry, read_manifest
-from benchmark_eval.state import (
-    DigestCache,
-    code_digest,
-    stamp_text,
-    text_digest,
-    write_stamp,
-)
+from benchmark_eval.source_digest import code_digest
+from benchmark_eval.state import DigestCache, stamp_text, text_digest, write_stamp
 
 ANNOTATIONS = Path("detection", "annotations_coco")
 TAXONOMY = "species_taxonomy.csv"

@@ -1,4 +1,4 @@
-"""What results were made from: digests of inputs and of code, kept as small stamp files.
+"""What results were made from: digests of inputs, options and code, kept as small stamp files.
 
 Snakemake trusts modification times, which a copy, a ``touch`` or ``rsync -a`` make wrong, and it
 never sees an edit of an imported library. So every job of the workflow has a stamp as an input:
@@ -9,9 +9,7 @@ Snakemake by any of its own rules.
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import functools
 import hashlib
 import json
 import os
@@ -23,21 +21,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-import benchmark_eval
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.files import write_text_atomic
+from benchmark_eval.source_digest import PACKAGE, package_dir
 
 CACHE_VERSION = 1
-PACKAGE = "benchmark_eval"
-PARTS = {
-    "index": "benchmark_eval.index",
-    "scoring": "benchmark_eval.evaluation",
-    "sweep": "benchmark_eval.sweep",
-    "report": "benchmark_eval.report",
-}
-"""The parts of the package whose edits outdate different results, and where each starts."""
-
-_DATA_SUFFIXES = (".json", ".mplstyle", ".html", ".css", ".svg")
 _TOLD_FROM_BYTES = 500_000_000
 _TOLD_EVERY_SECONDS = 5.0
 _CHUNK = 1 << 20
@@ -157,88 +145,6 @@ def _unreadable(name: str, fault: OSError) -> Problem:
 def text_digest(text: str) -> str:
     """SHA-256 (hex) of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def package_dir() -> Path:
-    """The folder of the package that this process imported."""
-    assert benchmark_eval.__file__ is not None
-    return Path(benchmark_eval.__file__).resolve().parent
-
-
-@functools.cache
-def code_digest(part: str) -> str:
-    """SHA-256 over the sources that a part of the package (a key of ``PARTS``) can import.
-
-    Names and bytes of every module in its import closure within this package, and of the data
-    files that those modules name; not of other parts, so that an edit to a plot leaves all
-    scores valid.
-    """
-    root = package_dir()
-    digest = hashlib.sha256()
-    for name in import_closure(root, PARTS[part]):
-        data = (root / name).read_bytes()
-        digest.update(f"{name}\0{len(data)}\0".encode())
-        digest.update(data)
-    return digest.hexdigest()
-
-
-def import_closure(root: Path, start: str) -> list[str]:
-    """Files of the package at ``root`` that importing and running module ``start`` may load.
-
-    Paths relative to ``root``, sorted. Imports inside functions count; so does a data file whose
-    name stands as text in one of the modules.
-    """
-    data_files = {
-        path.name: path.relative_to(root).as_posix()
-        for suffix in _DATA_SUFFIXES
-        for path in root.rglob(f"*{suffix}")
-    }
-    files: set[str] = set()
-    queue = [start]
-    seen: set[str] = set()
-    while queue:
-        module = queue.pop()
-        if module in seen:
-            continue
-        seen.add(module)
-        source = _source_of(root, module)
-        if source is None:
-            continue
-        if "." in module:
-            queue.append(module.rpartition(".")[0])
-        files.add(source.relative_to(root).as_posix())
-        package = module if source.name == "__init__.py" else module.rpartition(".")[0]
-        for node in ast.walk(ast.parse(source.read_bytes())):
-            if isinstance(node, ast.Import):
-                queue += [alias.name for alias in node.names if alias.name.startswith(PACKAGE)]
-            elif isinstance(node, ast.ImportFrom):
-                base = _base_of(node, package)
-                if base.startswith(PACKAGE):
-                    queue += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                name = node.value.rpartition("/")[2]
-                if name in data_files:
-                    files.add(data_files[name])
-    return sorted(files)
-
-
-def _source_of(root: Path, module: str) -> Path | None:
-    """The file of a module of the package, None if there is no such module."""
-    inside = module.split(".")[1:]
-    place = root.joinpath(*inside)
-    for candidate in (place / "__init__.py", place.with_suffix(".py")):
-        if (inside or candidate.name == "__init__.py") and candidate.is_file():
-            return candidate
-    return None
-
-
-def _base_of(node: ast.ImportFrom, package: str) -> str:
-    """The absolute name of the module that a ``from`` statement imports from."""
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".")
-    parts = parts[: len(parts) - (node.level - 1)]
-    return ".".join([*parts, node.module] if node.module else parts)
 
 
 def require_same_package(search_paths: Iterable[str]) -> None:

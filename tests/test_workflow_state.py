@@ -1,5 +1,6 @@
 """Digests, stamps and the import closure: what makes a result out of date, and what does not."""
 
+import ast
 import hashlib
 import os
 import shutil
@@ -8,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark_eval import state
+from benchmark_eval import source_digest, state
 from benchmark_eval.errors import InputError, UsageError
-from benchmark_eval.state import DigestCache, import_closure, stamp_text, write_stamp
+from benchmark_eval.source_digest import PARTS, import_closure, package_dir
+from benchmark_eval.state import DigestCache, stamp_text, write_stamp
 
 
 def sha(data):
@@ -153,43 +155,108 @@ def test_import_closure_follows_imports_and_nothing_else(small_package):
 
 @pytest.mark.parametrize("edited", SCORING)
 def test_an_edit_in_the_closure_changes_the_digest(small_package, monkeypatch, edited):
-    monkeypatch.setattr(state, "package_dir", lambda: small_package)
-    before = state.code_digest.__wrapped__("scoring")
+    monkeypatch.setattr(source_digest, "package_dir", lambda: small_package)
+    before = source_digest.code_digest.__wrapped__("scoring")
     with (small_package / edited).open("a") as stream:
         stream.write("# an edit\n")
-    assert state.code_digest.__wrapped__("scoring") != before
+    assert source_digest.code_digest.__wrapped__("scoring") != before
 
 
 @pytest.mark.parametrize("edited", ["report/plots.py", "metrics/other.py", "schemas/unused.json"])
 def test_an_edit_outside_the_closure_does_not(small_package, monkeypatch, edited):
-    monkeypatch.setattr(state, "package_dir", lambda: small_package)
-    before = state.code_digest.__wrapped__("scoring")
+    monkeypatch.setattr(source_digest, "package_dir", lambda: small_package)
+    before = source_digest.code_digest.__wrapped__("scoring")
     (small_package / edited).write_text("X = 1\n")
-    assert state.code_digest.__wrapped__("scoring") == before
+    assert source_digest.code_digest.__wrapped__("scoring") == before
 
 
 def test_the_same_package_elsewhere_has_the_same_digest(small_package, tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "package_dir", lambda: small_package)
-    here = state.code_digest.__wrapped__("scoring")
+    monkeypatch.setattr(source_digest, "package_dir", lambda: small_package)
+    here = source_digest.code_digest.__wrapped__("scoring")
     other = shutil.copytree(small_package, tmp_path / "an other place/benchmark_eval")
-    monkeypatch.setattr(state, "package_dir", lambda: other)
-    assert state.code_digest.__wrapped__("scoring") == here
+    monkeypatch.setattr(source_digest, "package_dir", lambda: other)
+    assert source_digest.code_digest.__wrapped__("scoring") == here
+
+
+def test_every_part_starts_at_a_module_that_exists():
+    for start in PARTS.values():
+        assert import_closure(package_dir(), start)
+    with pytest.raises(FileNotFoundError, match="has no module"):
+        import_closure(package_dir(), "benchmark_eval.nothing")
+
+
+def imported_by_parsing(source, package):
+    """The oracle: the same names from Python's own parser."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")
+                above = above[: len(above) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def test_imports_are_those_that_python_parses():
+    sources = sorted(package_dir().rglob("*.py"))
+    assert len(sources) > 40
+    for path in sources:
+        inside = path.relative_to(package_dir().parent).with_suffix("")
+        package = ".".join(inside.parts[:-1])
+        source = path.read_text()
+        parsed = imported_by_parsing(source, package)
+        wanted = {name for name in parsed if name.split(".")[0] == "benchmark_eval"}
+        # the text of a docstring may add to them
+        assert set(source_digest._imported(source, package)) >= wanted, path
+
+
+def test_imports_in_every_way_of_writing_them():
+    source = """
+import os, benchmark_eval.a as b, benchmark_eval.c
+from benchmark_eval import (  # why (so)
+    d,
+    e as f,  # and why
+)
+if True:
+    from . import g
+    from .h import i, j
+\tfrom ..k.l import m as n
+from numpy import benchmark_eval
+importance = 1
+"""
+    assert sorted(source_digest._imported(source, "benchmark_eval.x")) == [
+        "benchmark_eval",
+        "benchmark_eval.a",
+        "benchmark_eval.c",
+        "benchmark_eval.d",
+        "benchmark_eval.e",
+        "benchmark_eval.k.l",
+        "benchmark_eval.k.l.m",
+        "benchmark_eval.x",
+        "benchmark_eval.x.g",
+        "benchmark_eval.x.h",
+        "benchmark_eval.x.h.i",
+        "benchmark_eval.x.h.j",
+    ]
 
 
 def test_scoring_does_not_depend_on_tables_plots_or_the_workflow():
-    closure = import_closure(state.package_dir(), state.PARTS["scoring"])
-    forbidden = ("sweep", "report", "cli", "commands", "config", "plan", "joblog")
+    closure = import_closure(package_dir(), PARTS["scoring"])
+    forbidden = ("sweep", "report", "cli", "commands", "config", "plan", "state", "joblog")
     assert [name for name in closure if name.split("/")[0].removesuffix(".py") in forbidden] == []
 
 
 def test_the_package_that_jobs_import_must_be_the_one_loaded_here(tmp_path, monkeypatch):
     state.require_same_package([])
-    other = shutil.copytree(state.package_dir(), tmp_path / "benchmark_eval")
+    other = shutil.copytree(package_dir(), tmp_path / "benchmark_eval")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(UsageError, match="two copies of benchmark_eval") as caught:
         state.require_same_package([])
     assert str(other) in str(caught.value)
-    assert str(state.package_dir()) in str(caught.value)
+    assert str(package_dir()) in str(caught.value)
 
 
 def test_a_python_without_the_package_is_told(tmp_path, monkeypatch):
