@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 # named one by one: snakefmt passes over every folder below one that is called build
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 
-.PHONY: bench help setup test lint format pins
+.PHONY: bench bench-map help setup test lint format pins
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 
 bench: .bench ## measure against the benchmark's evaluator and other scorers; writes docs/performance.md
 	$(BIN)/python benchmarks/speed.py
+
+bench-map: setup ## time the mAP tool on 500,000 detections
+	$(BIN)/python benchmarks/map_bench.py
 
 format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff check --fix .

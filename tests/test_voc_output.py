@@ -100,7 +100,7 @@ def test_text_says_how_the_number_was_made(tmp_path):
     assert "a box is right - left + 1 wide (the VOC rule)" in text
     assert "2, of which 1 without a detection file" in text
     assert "ignored        y" in text
-    assert "note: of classes without ground truth, so in no AP: 1 detection (z (1))" in text
+    assert "note: 1 detection of classes without ground truth, in no AP: z (1)" in text
     line = next(line for line in text.splitlines() if line.startswith("x "))
     assert line.split() == ["x", "50.00", "0.7", "2", "1", "2", "1", "1", "0.5000"]
     plane = as_text(score(tmp_path, TRUTH, FOUND, coordinates="continuous"))

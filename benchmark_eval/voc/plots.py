@@ -20,7 +20,7 @@ from benchmark_eval.voc.results import ClassScore, MapResult, counted, headline
 from benchmark_eval.voc.text import Progress
 
 # Okabe and Ito's palette: told apart under every common colour blindness
-BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8A8A"
+BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#B0B0B0"
 SKY = "#9CCFEC"
 
 MOST_BARS = 200
@@ -101,7 +101,7 @@ def _curve(result: MapResult, score: ClassScore) -> Figure:
         )
         axes.legend(loc="lower left")
     else:
-        axes.text(0.5, 0.5, "no detection", ha="center", va="center", color=GREY)
+        axes.text(0.5, 0.5, "no detection", ha="center", va="center")
     axes.set(xlim=(0, 1.02), ylim=(0, 1.05), xlabel="recall", ylabel="precision")
     axes.set_title(
         f"{_short(score.name)}: AP = {100 * (score.AP or 0):.2f}%\n"

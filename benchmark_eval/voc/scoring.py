@@ -303,8 +303,8 @@ def _class_notes(scores: list[ClassScore], without_class: Mapping[str, int]) -> 
     if without_class:
         listed = [f"{name} ({count:,})" for name, count in without_class.items()]
         notes.append(
-            "of classes without ground truth, so in no AP: "
-            f"{counted(sum(without_class.values()), 'detection')} ({_some(listed)})"
+            f"{counted(sum(without_class.values()), 'detection')} of classes without ground truth, "
+            f"in no AP: {_some(listed)}"
         )
     alike = {_letters(score.name): score.name for score in scores}
     notes += [
