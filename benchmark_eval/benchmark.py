@@ -185,7 +185,10 @@ def _split_truth(raw: RawSplit, categories: Categories, problems: list[Problem])
 def _train_incidence(raw: RawSplit, ids: Ints) -> TrainIncidence:
     image_ids = np.unique(raw.image_ids)
     width = max(len(ids), 1)
-    pair = np.searchsorted(image_ids, raw.image) * width + np.searchsorted(ids, raw.category)
+    # a species that train.json does not list is not trained on (benchmark evaluator)
+    own = np.isin(raw.category, raw.category_ids)
+    image, category = raw.image[own], raw.category[own]
+    pair = np.searchsorted(image_ids, image) * width + np.searchsorted(ids, category)
     distinct, count = np.unique(pair, return_counts=True)
     return TrainIncidence(
         n_images=len(image_ids),

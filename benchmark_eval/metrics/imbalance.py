@@ -24,7 +24,7 @@ def class_imbalance(
     and for ties; see docs/deviations.md).
     """
     train = benchmark.train
-    if train is None or not len(train.image):
+    if train is None or not len(train.image) or not per_species:
         return ClassImbalance()
     categories = benchmark.categories
     rows = benchmark.split(split).listed
