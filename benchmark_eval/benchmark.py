@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark_eval.coco_files import Bools, Codes, Floats, Ints, RawSplit, read_split
+from benchmark_eval.coco_files import RawSplit, read_split
+from benchmark_eval.columns import Bools, Codes, Floats, Ints
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.results import OOD_BANDS
 from benchmark_eval.taxonomy import RANKS, TAXONOMY, read_taxonomy

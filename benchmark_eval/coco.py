@@ -8,14 +8,14 @@ not as the detections are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.benchmark import SplitTruth
-from benchmark_eval.coco_files import Bools, Floats, Ints
+from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.matching import Detections, Match, Pairs, greedy_match, stable_order
 from benchmark_eval.results import CocoMetrics
 
@@ -24,15 +24,16 @@ MATCH_THRESHOLDS: Floats = np.minimum(IOU_THRESHOLDS, 1 - 1e-10)
 RECALL_POINTS: Floats = np.linspace(0.0, 1.0, 101)
 AREA_RANGES = ((0.0, 1e10), (0.0, 32.0**2), (32.0**2, 96.0**2), (96.0**2, 1e10))
 """All, small, medium, large: px², both ends included."""
+N_AREAS = len(AREA_RANGES)
 CAPS = (1, 10, 100)
 """Detections per image (and category) that recall is told at; AP is at the last."""
 AT_50, AT_75 = 0, 5
 ALL = 0
 
 
-def in_area_ranges(area: Floats) -> Bools:
-    """(areas, n): whether each area in px² lies in each of ``AREA_RANGES``."""
-    low, high = np.array(AREA_RANGES).T[:, :, None]
+def in_area_ranges(area: Floats, ranges: Sequence[tuple[float, float]] = AREA_RANGES) -> Bools:
+    """(areas, n): whether each area in px² lies in each of the ranges."""
+    low, high = np.array(ranges).T[:, :, None]
     inside: Bools = (area >= low) & (area <= high)
     return inside
 
@@ -145,43 +146,55 @@ def mean_defined(values: Floats) -> float | None:
     return float(defined.mean()) if len(defined) else None
 
 
-def score_suite(suite: Suite, detections: Detections, truth: SplitTruth, match: Match) -> Scores:
-    """Precision at 101 recall points and recall at each cap (pycocotools ``accumulate``)."""
+def score_suite(
+    suite: Suite, detections: Detections, truth: SplitTruth, match: Match, n_areas: int
+) -> Scores:
+    """Precision at 101 recall points and recall at each cap (pycocotools ``accumulate``).
+
+    Of the first ``n_areas`` area ranges: 1 for "all" alone. The others' values are NaN.
+    """
     k = suite.n_labels
     cap = CAPS[-1]
-    counted = ~truth.crowd & in_area_ranges(truth.area) & (suite.truth_label >= 0)
-    n_positive = np.stack([np.bincount(suite.truth_label[row], minlength=k) for row in counted])
-    ranking = _Ranking(suite, detections, cap)
+    counted, n_positive = _counted(suite, truth, n_areas)
+    ranking = _Ranking(suite, detections, cap, n_areas)
     n_thresholds = len(MATCH_THRESHOLDS)
     precision = np.full((len(AREA_RANGES), n_thresholds, len(RECALL_POINTS), k), np.nan)
-    for a in range(len(AREA_RANGES)):
-        needed = _hits_needed(n_positive[a])
+    for a in range(n_areas):
         defined = n_positive[a] > 0
+        if not defined.any():
+            continue
+        needed = _hits_needed(n_positive[a])
         for t in range(n_thresholds):
-            curve = ranking.precision_at(match, a, t, counted[a], suite.truth_label, needed)
+            curve = ranking.precision_at(match, a, t, counted[a], needed)
             precision[a, t][:, defined] = curve[:, defined]
-    by_cap = np.stack([_recall(suite, match, counted, n_positive, c)[ALL] for c in CAPS])
-    return Scores(precision, by_cap, _recall(suite, match, counted, n_positive, cap))
+    by_cap = np.stack([_recall(suite, match, counted[:1], n_positive[:1], c)[ALL] for c in CAPS])
+    by_area = np.full((len(AREA_RANGES), n_thresholds, k), np.nan)
+    by_area[:n_areas] = _recall(suite, match, counted, n_positive, cap)
+    return Scores(precision, by_cap, by_area)
 
 
-Scorer = Callable[[Suite, Detections, SplitTruth, Match], Scores]
+Scorer = Callable[[Suite, Detections, SplitTruth, Match, int], Scores]
 """An engine: ``score_suite``, or pycocotools behind the same call."""
 
 
 def recall_at(suite: Suite, match: Match, truth: SplitTruth, cap: int | None) -> float | None:
     """AR over all areas at any cap (``None``: no cap), mean over thresholds and categories."""
-    counted = ~truth.crowd & in_area_ranges(truth.area) & (suite.truth_label >= 0)
-    n_positive = np.stack(
-        [np.bincount(suite.truth_label[row], minlength=suite.n_labels) for row in counted]
-    )
     limit = len(suite.rank) if cap is None else cap
-    return mean_defined(_recall(suite, match, counted, n_positive, limit)[ALL])
+    return mean_defined(_recall(suite, match, *_counted(suite, truth, 1), limit)[ALL])
+
+
+def _counted(suite: Suite, truth: SplitTruth, n_areas: int) -> tuple[Bools, Ints]:
+    """(areas, ground truth) whether it is scored there; (areas, categories) how many are."""
+    ours = ~truth.crowd & (suite.truth_label >= 0)
+    counted: Bools = ours & in_area_ranges(truth.area, AREA_RANGES[:n_areas])
+    n_positive = [np.bincount(suite.truth_label[row], minlength=suite.n_labels) for row in counted]
+    return counted, np.stack(n_positive)
 
 
 def _recall(suite: Suite, match: Match, counted: Bools, n_positive: Ints, cap: int) -> Floats:
     """(areas, thresholds, categories) share of counted ground truth taken within the cap."""
     within = np.append(suite.rank < cap, False)  # the last stands for "no taker", index -1
-    found = within[match.taker]
+    found = within[match.taker[:, : len(n_positive)]]
     out = np.full((len(n_positive), len(found), suite.n_labels), np.nan)
     for a, positives in enumerate(n_positive):
         defined = positives > 0
@@ -211,23 +224,24 @@ def _hits_needed(n_positive: Ints) -> Ints:
 class _Ranking:
     """The detections of a suite within the cap, category by category, best first."""
 
-    def __init__(self, suite: Suite, detections: Detections, cap: int) -> None:
+    def __init__(self, suite: Suite, detections: Detections, cap: int, n_areas: int) -> None:
         within = (suite.label >= 0) & (suite.rank < cap)
         rows = detections.best_first[within[detections.best_first]]
-        rows = rows[stable_order(suite.label[rows])]
+        if suite.n_labels > 1:
+            rows = rows[stable_order(suite.label[rows])]
         self.n_labels = suite.n_labels
         self.slot: NDArray[np.int64] = np.full(len(suite.label) + 1, -1, np.int64)
         """Place of each detection in this ranking, -1 beyond the cap; the last is "none"."""
         self.slot[rows] = np.arange(len(rows))
-        self.first = np.searchsorted(suite.label[rows], np.arange(suite.n_labels))
-        self.in_area = in_area_ranges(detections.area[rows])
+        self.label = suite.label[rows]
+        self.first = np.searchsorted(self.label, np.arange(suite.n_labels))
+        self.in_area = in_area_ranges(detections.area[rows], AREA_RANGES[:n_areas])
         # how many detections in the area range stand before each place
-        self.before = np.zeros((len(AREA_RANGES), len(rows) + 1), np.int64)
+        self.before = np.zeros((n_areas, len(rows) + 1), np.int64)
         np.cumsum(self.in_area, axis=1, out=self.before[:, 1:])
+        self.is_true = np.zeros(len(rows), np.bool_)
 
-    def precision_at(
-        self, match: Match, a: int, t: int, counted: Bools, truth_label: Ints, needed: Ints
-    ) -> Floats:
+    def precision_at(self, match: Match, a: int, t: int, counted: Bools, needed: Ints) -> Floats:
         """(recall points, categories) of the monotone envelope at one area and threshold.
 
         A detection counts (as true or false positive) unless it took ignored ground truth, or
@@ -235,10 +249,9 @@ class _Ranking:
         in range, corrected by the few matched ones for which that is wrong.
         """
         taken = self.slot[match.taker[t, a]]
-        true = np.flatnonzero((taken >= 0) & counted)
-        place = taken[true]
-        order = np.argsort(place, kind="stable")
-        true, place = true[order], place[order]
+        self.is_true[:] = False
+        self.is_true[taken[(taken >= 0) & counted]] = True
+        place = np.flatnonzero(self.is_true)
 
         wrong_in = taken[(taken >= 0) & ~counted]
         absorbed = self.slot[match.absorbed[t][a]]
@@ -246,7 +259,7 @@ class _Ranking:
         wrong_in = np.sort(wrong_in[self.in_area[a, wrong_in]])
         wrong_out = place[~self.in_area[a, place]]
 
-        label = truth_label[true]
+        label = self.label[place]
         start = self.first[label]
         count = self.before[a, place + 1] - self.before[a, start]
         for places, sign in ((wrong_in, -1), (wrong_out, 1)):
@@ -256,7 +269,7 @@ class _Ranking:
 
         n_hits = np.bincount(label, minlength=self.n_labels)
         begin = np.cumsum(n_hits) - n_hits
-        number = np.arange(len(true)) - begin[label]
+        number = np.arange(len(place)) - begin[label]
         value = (number + 1) / (count + np.spacing(1))
         width = int(n_hits.max(initial=0))
         table = np.zeros((self.n_labels, width + 1))

@@ -15,14 +15,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmark_eval.columns import Bools, Floats, Ints, box_columns, float_column, int_column
 from benchmark_eval.errors import Problem
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class _Image(msgspec.Struct):
@@ -217,29 +212,22 @@ class _Tolerant:
 
 
 def _columns(name: str, file: str, coco: _Coco) -> RawSplit:
-    notes, images, kinds = coco.annotations, coco.images, coco.categories
-    nan = math.nan
+    annotations, images = coco.annotations, coco.images
+    box = box_columns(annotations)
+    area = float_column(annotations, "area")
     return RawSplit(
         name=name,
         file=file,
-        image_ids=np.array([i.id for i in images], np.int64),
-        sizes=np.array(
-            [
-                (nan if i.width is None else i.width, nan if i.height is None else i.height)
-                for i in images
-            ],
-            np.float64,
-        ).reshape(-1, 2),
-        category_ids=np.array([c.id for c in kinds], np.int64),
-        category_names=tuple(c.name for c in kinds),
-        annotation_ids=np.array([a.id for a in notes], np.int64),
-        image=np.array([a.image_id for a in notes], np.int64),
-        category=np.array([a.category_id for a in notes], np.int64),
-        boxes=np.array([a.bbox for a in notes], np.float64).reshape(-1, 4),
-        area=np.array(
-            [a.bbox[2] * a.bbox[3] if a.area is None else a.area for a in notes], np.float64
-        ),
-        crowd=np.array([bool(a.iscrowd) for a in notes], np.bool_),
+        image_ids=int_column(images, "id"),
+        sizes=np.stack([float_column(images, "width"), float_column(images, "height")], axis=1),
+        category_ids=int_column(coco.categories, "id"),
+        category_names=tuple(c.name for c in coco.categories),
+        annotation_ids=int_column(annotations, "id"),
+        image=int_column(annotations, "image_id"),
+        category=int_column(annotations, "category_id"),
+        boxes=box,
+        area=np.where(np.isnan(area), box[:, 2] * box[:, 3], area),
+        crowd=int_column(annotations, "iscrowd").astype(np.bool_),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmark_eval import __version__
 from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS, Benchmark
-from benchmark_eval.coco import MATCH_THRESHOLDS, Scorer, Suite, match_coco, score_suite
+from benchmark_eval.coco import MATCH_THRESHOLDS, N_AREAS, Scorer, Suite, match_coco, score_suite
 from benchmark_eval.diagnostics import notes_of, warnings_of
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.hits import HitTable, hit_table
@@ -228,9 +228,9 @@ def evaluate_split(
     match_as_one = match_coco(as_one, detections, truth, pairs)
     score = _scorer(options.engine)
     match_by_species = match_coco(by_species, detections, truth, pairs)
-    species_scores = score(by_species, detections, truth, match_by_species)
+    species_scores = score(by_species, detections, truth, match_by_species, N_AREAS)
     coco = species_scores.metrics()
-    agnostic = score(as_one, detections, truth, match_as_one).metrics()
+    agnostic = score(as_one, detections, truth, match_as_one, N_AREAS).metrics()
     species = per_species(data, species_scores)
     bands: dict[str, Any] = {}
     if split == "semantic_ood":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmark_eval.benchmark import Categories
-from benchmark_eval.coco_files import Bools, Floats, Ints
+from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.metrics.split import SplitData
 
 

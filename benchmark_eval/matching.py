@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.benchmark import SplitTruth
-from benchmark_eval.coco_files import Bools, Floats, Ints
+from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.predictions import Predictions
 
 PAIRS_AT_ONCE = 1_000_000

@@ -15,8 +15,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,7 +22,8 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.benchmark import NAMED_SPLITS, Benchmark, SplitTruth
-from benchmark_eval.coco_files import Floats, Ints, as_id, is_number, show
+from benchmark_eval.coco_files import as_id, is_number, show
+from benchmark_eval.columns import Floats, Ints, box_columns, float_column, int_column
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.results import OnInvalid
 
@@ -155,18 +154,16 @@ def _typed_columns(stream: IO[bytes], hasher: Any) -> _Columns:
     decoder = msgspec.json.Decoder(list[_Prediction])
     ids: list[Ints] = []
     kinds: list[Ints] = []
-    boxes: list[Floats] = []
+    found: list[Floats] = []
     scores: list[Floats] = []
     for piece in _pieces(stream, hasher):
         records = decoder.decode(piece)
-        n = len(records)
-        ids.append(np.fromiter(map(attrgetter("image_id"), records), np.int64, n))
-        kinds.append(np.fromiter(map(attrgetter("category_id"), records), np.int64, n))
-        scores.append(np.fromiter(map(attrgetter("score"), records), np.float64, n))
-        flat = chain.from_iterable(map(attrgetter("bbox"), records))
-        boxes.append(np.fromiter(flat, np.float64, 4 * n).reshape(n, 4))
+        ids.append(int_column(records, "image_id"))
+        kinds.append(int_column(records, "category_id"))
+        scores.append(float_column(records, "score"))
+        found.append(box_columns(records))
     return _Columns(
-        np.concatenate(ids), np.concatenate(kinds), np.concatenate(boxes), np.concatenate(scores)
+        np.concatenate(ids), np.concatenate(kinds), np.concatenate(found), np.concatenate(scores)
     )
 
 

@@ -13,13 +13,13 @@ from benchmark_eval.matching import Detections, Match
 
 
 def score_with_pycocotools(
-    suite: Suite, detections: Detections, truth: SplitTruth, match: Match
+    suite: Suite, detections: Detections, truth: SplitTruth, match: Match, n_areas: int
 ) -> Scores:
-    """Precision and recall of a suite by ``COCOeval``; ``match`` is not used.
+    """Precision and recall of a suite by ``COCOeval``; it matches anew, at all area ranges.
 
     Annotations are numbered from 1, as pycocotools takes id 0 for "unmatched".
     """
-    del match
+    del match, n_areas
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 

@@ -16,7 +16,7 @@ def mark(name):
 
 from benchmark_eval import evaluation, writers  # noqa: E402
 from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark  # noqa: E402
-from benchmark_eval.coco import Suite, match_coco, score_suite  # noqa: E402
+from benchmark_eval.coco import N_AREAS, Suite, match_coco, score_suite  # noqa: E402
 from benchmark_eval.matching import find_pairs, localise, order_detections  # noqa: E402
 from benchmark_eval.predictions import predictions_file, read_predictions  # noqa: E402
 
@@ -39,7 +39,7 @@ for d, t, p in zip(detections, truths, pairs, strict=True):
 mark("localisation matching")
 for d, t, p in zip(detections, truths, pairs, strict=True):
     for suite in (Suite.class_agnostic(d, t), Suite.by_species(d, t, k)):
-        score_suite(suite, d, t, match_coco(suite, d, t, p))
+        score_suite(suite, d, t, match_coco(suite, d, t, p), N_AREAS)
 mark("COCO matching, AP and AR of both suites")
 stages = [(name, now - before) for (name, now), (_, before) in zip(marks[1:], marks, strict=False)]
 start = time.process_time()

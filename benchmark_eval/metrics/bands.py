@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark_eval.coco import AT_50, CAPS, Scorer, Scores, Suite, match_coco, mean_defined
-from benchmark_eval.coco_files import Bools, Floats
+from benchmark_eval.columns import Bools, Floats
 from benchmark_eval.matching import Match, localise
 from benchmark_eval.metrics.numbers import mean, share
 from benchmark_eval.metrics.split import SplitData, agreement
@@ -65,7 +65,7 @@ def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Score
         local = localise(detections, truth, pairs, data.local.iou)
     else:
         local = data.local
-    ap_50, ap_50_95, ar_100 = band_ap(score(ours, detections, truth, match))
+    ap_50, ap_50_95, ar_100 = band_ap(score(ours, detections, truth, match, 1))
     of_band = keep[local.hit_truth]
     hit, hit_truth = local.hit[of_band], local.hit_truth[of_band]
     agree = agreement(data.categories, detections.category[hit], truth.category[hit_truth])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark_eval.coco_files import Bools, Codes
+from benchmark_eval.columns import Bools, Codes
 from benchmark_eval.metrics.numbers import mean, ratio, share
 from benchmark_eval.metrics.split import SplitData
 from benchmark_eval.results import Chance

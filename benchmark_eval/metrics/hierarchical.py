@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark_eval.coco_files import Bools
+from benchmark_eval.columns import Bools
 from benchmark_eval.metrics.numbers import share
 from benchmark_eval.metrics.split import Agreement, SplitData
 from benchmark_eval.results import OOD_BANDS, BandAgreement, Hierarchical

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmark_eval.coco_files import Floats
+from benchmark_eval.columns import Floats
 
 
 def mean(values: Floats) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark_eval.coco_files import Floats, Ints
+from benchmark_eval.columns import Floats, Ints
 from benchmark_eval.metrics.numbers import share
 from benchmark_eval.metrics.split import SplitData
 from benchmark_eval.results import OperatingCurve, OperatingPoint, OperatingPointAt

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmark_eval.benchmark import Categories, SplitTruth
-from benchmark_eval.coco_files import Bools, Codes, Ints
+from benchmark_eval.columns import Bools, Codes, Ints
 from benchmark_eval.matching import Detections, Localisation, Pairs
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import UnsetType
 
-from benchmark_eval.coco_files import Floats
+from benchmark_eval.columns import Floats
 from benchmark_eval.metrics.numbers import difference, mean
 from benchmark_eval.results import OOD_BANDS, Headline, OodBand, SplitEvaluation, Summary
 

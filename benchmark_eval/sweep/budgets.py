@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.benchmark import Benchmark
-from benchmark_eval.coco_files import Floats
+from benchmark_eval.columns import Floats
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.manifest import ALL
 
