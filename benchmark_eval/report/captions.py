@@ -53,6 +53,142 @@ PLOTS: tuple[Plot, ...] = (
         "Class-agnostic AR@100 on species that are in no training set: how completely and how "
         "tightly specimens are boxed, whatever they are called.",
     ),
+    Plot(
+        "learning_iid_AP_50",
+        "In-distribution AP@.5 by budget, with the benchmark's card",
+        DATA,
+        "AP@.5, the metric that the benchmark's card reports: the shaded box is the card's range "
+        "over five architectures trained on all data of the real benchmark. On other data, as the "
+        "synthetic benchmark of the demo, it is there for orientation only.",
+    ),
+    Plot(
+        "budget_images",
+        "All regimes by distinct training images",
+        DATA,
+        "The headline metrics over the number of distinct training images, so that regimes can "
+        "be compared at equal cost: at one place on the axis the higher line buys more. Target "
+        "acquisition starts far right because all other species keep their images.",
+    ),
+    Plot(
+        "budget_specimens",
+        "All regimes by annotated specimens",
+        DATA,
+        "The same over the number of annotated specimens that are trained on. Where drawing boxes "
+        "is the cost, rather than finding images, this is the axis to read.",
+    ),
+    Plot(
+        "carrying_over",
+        "Loss on field photographs and on unseen species",
+        AWAY,
+        "Top: AP@.5 in distribution minus on field photographs, over the species that both hold, "
+        "so that the mix of species plays no part. Bottom: class-agnostic AR@100 in distribution "
+        "minus on unseen species. 0 is no loss; a rising line means that more training data "
+        "widen the gap, often because only the curated side gains.",
+    ),
+    Plot(
+        "ood_bands",
+        "Finding unseen species by distance",
+        AWAY,
+        "Class-agnostic AR@100 on unseen species by their taxonomic distance from the training "
+        "species. Three lines together mean a generic notion of a beetle; a low far line means "
+        "that near relatives were needed, or that the far band's images are denser.",
+    ),
+    Plot(
+        "ood_band_naming",
+        "Naming unseen species by distance",
+        AWAY,
+        "Share of hits on unseen species that get a name from the right genus or tribe, where the "
+        "model knows one: no trained species shares a genus with mid species, nor a tribe with "
+        "far ones.",
+    ),
+    Plot(
+        "density_found",
+        "Found by density",
+        AWAY,
+        "Share of specimens found by how many specimens share the image (crowd counted). Every "
+        "image counts once, so that a few crowded plates do not decide. Bands are compared "
+        "fairly only within one density.",
+    ),
+    Plot(
+        "imbalance_tiers",
+        "Head, medium and tail species",
+        IMBALANCE,
+        "AP@.5 of species grouped by their number of training images in the full training set: "
+        "the richest quarter, the middle half, the poorest quarter. The tiers stay the same at "
+        "every budget; under global_uniform all species get the same k until they run out. In "
+        "incremental_uniform_targets the starved targets stand in the tiers themselves.",
+    ),
+    Plot(
+        "imbalance_gap",
+        "Head minus tail",
+        IMBALANCE,
+        "The distance between the upper and the lower line of the plot above. A line that falls "
+        "towards 0 says that more data mend the imbalance.",
+    ),
+    Plot(
+        "finding_naming_iid",
+        "Finding and naming in distribution",
+        NAMING,
+        "Detection recall, species accuracy of what was found, and their product, the share of "
+        "specimens found and named right. The lower of the first two lines is the bottleneck.",
+    ),
+    Plot(
+        "finding_naming_inat",
+        "Finding and naming on field photographs",
+        NAMING,
+        "The same on field photographs, where the bottleneck may be another one.",
+    ),
+    Plot(
+        "density_named",
+        "Named right by density",
+        NAMING,
+        "Share of the specimens found that are named right, by how many specimens share the "
+        "image, where species can be named. Every image with a hit counts once.",
+    ),
+    Plot(
+        "operating_curve",
+        "Confidence cuts",
+        NAMING,
+        "What a user gets who keeps only boxes above a confidence: precision and recall of "
+        "finding, both joined in F1, and the share found and named right. Choose the cut by what a "
+        "missed beetle costs against a false alarm.",
+    ),
+    Plot(
+        "target_grid",
+        "Target species: band by images",
+        TARGETS,
+        "AP@.5 of the target species of each distance band when they get k images and all other "
+        "species keep theirs. Rows that brighten at the same pace mean that close relatives in "
+        "the training set do not help; a band has few species, so read rows, not single cells.",
+    ),
+    Plot(
+        "target_vs_others",
+        "Target species against all others",
+        TARGETS,
+        "AP@.5 of the targets, of all other species, and their difference. Others should stay "
+        "flat: their training images do not change. The gap closes where the line reaches 0.",
+    ),
+    Plot(
+        "confidence",
+        "Mean confidence",
+        CONFIDENCE,
+        "Mean confidence of hits and false positives on each split. A model that knows what it "
+        "does not know is less sure on unseen species than in distribution.",
+    ),
+    Plot(
+        "calibration_error",
+        "Calibration error",
+        CONFIDENCE,
+        "How far confidence lies from the share of hits, over ten bins; 0 is calibrated. Boxes "
+        "are judged as hits whatever their name.",
+    ),
+    Plot(
+        "novelty",
+        "Unseen species by low confidence",
+        CONFIDENCE,
+        "How well low confidence alone tells hits on unseen species from hits on trained ones: "
+        "0.5 is chance, 1 is perfect. The shaded box is the range on the benchmark's card.",
+    ),
 )
 """In the order of the report."""
 

@@ -18,7 +18,7 @@ FORMATS = ("svg", "png")
 
 def painters() -> dict[str, Callable[[Aggregated], Figure]]:
     """The function that draws each plot of ``captions.PLOTS``."""
-    from benchmark_eval.report.plots import curves
+    from benchmark_eval.report.plots import best_condition, budgets, curves, targets
 
     return {
         "learning_iid_AP_50_95": lambda table: curves.learning(table, "iid_AP_50_95"),
@@ -26,6 +26,24 @@ def painters() -> dict[str, Callable[[Aggregated], Figure]]:
         "learning_ood_class_agnostic_AR_100": lambda table: curves.learning(
             table, "ood_class_agnostic_AR_100"
         ),
+        "learning_iid_AP_50": lambda table: curves.learning(table, "iid_AP_50"),
+        "budget_images": lambda table: budgets.cost(table, "n_images"),
+        "budget_specimens": lambda table: budgets.cost(table, "n_specimens"),
+        "carrying_over": curves.carrying_over,
+        "ood_bands": curves.bands,
+        "ood_band_naming": curves.band_naming,
+        "density_found": lambda table: best_condition.density(table, best_condition.FOUND),
+        "density_named": lambda table: best_condition.density(table, best_condition.NAMED),
+        "imbalance_tiers": curves.tiers,
+        "imbalance_gap": curves.tier_gap,
+        "finding_naming_iid": lambda table: curves.finding_and_naming(table, "iid_test"),
+        "finding_naming_inat": lambda table: curves.finding_and_naming(table, "inat_test"),
+        "operating_curve": best_condition.operating,
+        "target_grid": targets.grid,
+        "target_vs_others": targets.against_others,
+        "confidence": curves.confidence,
+        "calibration_error": curves.calibration_error,
+        "novelty": curves.novelty,
     }
 
 

@@ -26,6 +26,9 @@ from matplotlib.patches import Patch, Rectangle
 
 from benchmark_eval.files import write_bytes_atomic
 from benchmark_eval.report.lookup import Series
+from benchmark_eval.sweep.statistics import Estimate
+
+__all__ = ["Axes", "Estimate", "Figure", "Rectangle"]
 
 FORMATS = ("svg", "png")
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -40,7 +43,8 @@ _METADATA = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
 _MOST_TICKS = 12
-_LEGEND_COLUMNS = 4
+# inches: the page, a legend's handle with its gaps, a letter of its text
+_WIDTH, _HANDLE, _LETTER = 10.8, 0.65, 0.078
 _SEED_STEP = 0.07
 # inches kept free above and below the panels
 _TITLE, _LEGEND_LINE, _FOOT = 0.42, 0.26, 0.3
@@ -79,6 +83,8 @@ def house_style() -> Iterator[None]:
 def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write a figure in each format; the same figure gives the same bytes."""
     written = []
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, so that every format looks the same
     for kind in formats:
         stream = io.BytesIO()
         figure.savefig(stream, format=kind, metadata=_METADATA[kind])
@@ -96,7 +102,7 @@ def panels(
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(11, height * rows + extra),
+        figsize=(_WIDTH + 0.2, height * rows + extra),
         sharey=share_y,
         squeeze=False,
     )
@@ -121,7 +127,9 @@ def headings(
         for entry in entries
     ]
     tall = figure.get_figheight()
-    columns = min(_LEGEND_COLUMNS, len(handles)) or 1
+    longest = max((len(str(handle.get_label())) for handle in handles), default=1)
+    fitting = int(_WIDTH / (_HANDLE + _LETTER * longest))
+    columns = max(1, min(fitting, len(handles)))
     head = _TITLE + _LEGEND_LINE * -(-len(handles) // columns)
     figure.suptitle(title, x=0.01, y=1 - 0.1 / tall, ha="left", va="top")
     if handles:
@@ -167,18 +175,21 @@ def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complet
             zorder=2,
             label=f"seeds|{series.key}",
         )
+    bars = [
+        (x + shift, value.ci95_low, value.ci95_high)
+        for x, value in series.points
+        if value.ci95_low is not None and value.ci95_high is not None
+    ]
+    if bars:
+        axes.vlines(
+            *zip(*bars, strict=True),
+            color=look.color,
+            linewidth=1.3,
+            alpha=0.75,
+            zorder=3,
+            label=f"ci95|{series.key}",
+        )
     for x, value in series.points:
-        if value.ci95_low is not None and value.ci95_high is not None:
-            axes.plot(
-                [x + shift] * 2,
-                [value.ci95_low, value.ci95_high],
-                color=look.color,
-                linewidth=1.3,
-                alpha=0.75,
-                solid_capstyle="butt",
-                zorder=3,
-                label=f"ci95|{series.key}",
-            )
         if value.n < complete and value.mean is not None:
             axes.annotate(
                 f"n={value.n}",
@@ -209,13 +220,17 @@ def shifts(count: int) -> list[float]:
 
 
 def fit_y(
-    axes: Iterable[Axes], values: Iterable[float], low: float | None, high: float | None
+    axes: Iterable[Axes],
+    values: Iterable[float],
+    low: float | None,
+    high: float | None,
+    base: float = 0.0,
 ) -> None:
-    """Limits that hold all values and 0, intervals cut at the metric's range ``low``..``high``."""
+    """Limits that hold all values and ``base``, cut at the metric's range ``low``..``high``."""
     kept = [
         min(max(v, low if low is not None else v), high if high is not None else v) for v in values
     ]
-    bottom, top = min([0.0, *kept]), max([0.0, *kept])
+    bottom, top = min([base, *kept]), max([base, *kept])
     span = (top - bottom) or 1.0
     for each in axes:
         each.set_ylim(bottom - 0.03 * span, top + 0.06 * span)

@@ -14,32 +14,44 @@ from benchmark_eval.report.reference import CARD, CARD_RANGES, FULL_DATA
 from benchmark_eval.sweep.tables import Aggregated
 
 
-def reading_note(complete: int) -> str:
+def reading_note(complete: int, metrics: Sequence[str] = ()) -> str:
     """How to read seeds, mean, interval and n; ``complete`` is the usual n."""
     if complete < 2:
-        return "Each point: one seed (n = 1), so there is no interval. Budgets are evenly spaced."
-    return (
-        f"Faint dots: seeds. Marker: their mean, n = {complete} unless written beside it. "
-        "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
-        "Budgets are evenly spaced."
-    )
+        text = "Each point: one seed (n = 1), so there is no interval. Budgets are evenly spaced."
+    else:
+        text = (
+            f"Faint dots: seeds. Marker: their mean, n = {complete} unless written beside it. "
+            "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
+            "Budgets are evenly spaced."
+        )
+    return f"{text}\nBox: {CARD}." if _on_card(metrics) else text
+
+
+def _on_card(metrics: Sequence[str]) -> bool:
+    return any(metric in CARD_RANGES for metric in metrics)
 
 
 def _card_entry(metrics: Sequence[str]) -> list[Patch]:
-    if not any(metric in CARD_RANGES for metric in metrics):
-        return []
-    return [Patch(facecolor=figures.GREY, alpha=0.28, label=f"range on the {CARD}")]
+    label = "range on the benchmark's card"
+    return [Patch(facecolor=figures.GREY, alpha=0.28, label=label)] if _on_card(metrics) else []
 
 
-def by_architecture(table: Aggregated, metrics: Sequence[str], title: str) -> Figure:
-    """A row of panels a metric, a column a regime, a line an architecture."""
+def by_architecture(
+    table: Aggregated, metrics: Sequence[str], title: str, base: float = 0.0
+) -> Figure:
+    """A row of panels a metric, a column a regime, a line an architecture.
+
+    The y axis holds ``base``: 0, or what the metric is at chance.
+    """
     look = Lookup(table)
     complete = look.seeds(metrics)
     if not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
     styles = figures.looks([look.label(name) for name in look.architectures])
     shift = figures.shifts(len(styles))
-    figure, axes = figures.panels(len(metrics), len(look.regimes), share_y=False)
+    figure, axes = figures.panels(
+        len(metrics), len(look.regimes), height=3.2 if len(metrics) == 1 else 2.7, share_y=False
+    )
     for line, metric in zip(axes, metrics, strict=True):
         drawn = []
         entry = BY_NAME[metric]
@@ -50,13 +62,15 @@ def by_architecture(table: Aggregated, metrics: Sequence[str], title: str) -> Fi
                 drawn.append(series)
             figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime])
         values = figures.extent(drawn) + _card(line, look, metric)
-        figures.fit_y(line, values, entry.metric.low, entry.metric.high)
+        figures.fit_y(line, values, entry.metric.low, entry.metric.high, base)
         line[0].set_ylabel(entry.metric.label if len(metrics) == 1 else entry.label)
         _only_left_labels(line)
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(REGIME_TITLE[regime])
     entries = [] if len(styles) == 1 else styles
-    figures.headings(figure, title, [*entries, *_card_entry(metrics)], reading_note(complete))
+    figures.headings(
+        figure, title, [*entries, *_card_entry(metrics)], reading_note(complete, metrics)
+    )
     return figure
 
 
@@ -71,7 +85,7 @@ def by_part(
         return figures.blank(title, "Not defined for any model of this sweep.")
     styles = figures.looks([label for _, label in parts])
     shift = figures.shifts(len(parts))
-    figure, axes = figures.panels(len(look.architectures), len(look.regimes), height=2.7)
+    figure, axes = figures.panels(len(look.architectures), len(look.regimes), height=2.2)
     drawn = []
     card: list[float] = []
     for line, name in zip(axes, look.architectures, strict=True):
@@ -96,7 +110,9 @@ def by_part(
     )
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(REGIME_TITLE[regime])
-    figures.headings(figure, title, [*styles, *_card_entry(metrics)], reading_note(complete))
+    figures.headings(
+        figure, title, [*styles, *_card_entry(metrics)], reading_note(complete, metrics)
+    )
     return figure
 
 

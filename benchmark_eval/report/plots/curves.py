@@ -112,6 +112,7 @@ def novelty(table: Aggregated) -> Figure:
         table,
         ["novelty_det_AUROC"],
         "Telling unseen species by low confidence: AUROC (0.5 is chance)",
+        base=0.45,
     )
     for panel in figure.axes:
         panel.axhline(0.5, color="#555555", linewidth=1, linestyle=(0, (4, 3)), label="chance")
