@@ -20,6 +20,7 @@ VERBS = {
     "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
+    "subsets": "Draw the training subsets of the three regimes from train.json.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
     "map": "Mean average precision of plain text files of boxes (PASCAL VOC 2012).",
 }

@@ -92,7 +92,7 @@ def build(
         )
     except InputError as fault:
         problems += fault.problems
-    exact = _exact_budgets(manifest, problems)
+    exact = _exact_budgets(manifest, benchmark, problems)
     if problems:
         raise InputError(problems)
     return assemble(manifest, collected, benchmark, exact)
@@ -170,7 +170,9 @@ class _Cost:
     source: Literal["exact", "expected", "unknown"]
 
 
-def _exact_budgets(manifest: Manifest, problems: list[Problem]) -> dict[Path, ExactBudget]:
+def _exact_budgets(
+    manifest: Manifest, benchmark: Benchmark, problems: list[Problem]
+) -> dict[Path, ExactBudget]:
     """The budget in every file of training annotations that the manifest names."""
     paths = dict.fromkeys(
         entry.train_annotations
@@ -180,7 +182,7 @@ def _exact_budgets(manifest: Manifest, problems: list[Problem]) -> dict[Path, Ex
     found: dict[Path, ExactBudget] = {}
     for path in paths:
         try:
-            found[path] = exact_budget(path)
+            found[path] = exact_budget(path, benchmark)
         except InputError as fault:
             problems += fault.problems
     return found

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -18,7 +18,7 @@ import numpy as np
 from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.columns import Floats
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.manifest import ALL
+from benchmark_eval.regimes import n_drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,10 @@ def drawn_share(regime: str, k_or_p: str, n_images: Floats, is_target: Floats) -
     """Share of each species' training images that a condition draws, one value a species.
 
     ``n_images`` counts each species' distinct training images (0 where it has none, share 0);
-    ``is_target`` is 1 for target species. global_uniform: min(k, n)/n; incremental_natural:
-    min(n, max(1, floor(p n + 0.5)))/n; incremental_uniform_targets: min(k, n)/n for targets,
-    all for the others.
+    ``is_target`` is 1 for target species. How many are drawn: ``benchmark_eval.regimes``.
     """
-    counts = [int(n) for n in n_images.tolist()]
-    if regime == "incremental_natural":
-        p = Fraction(k_or_p)
-        drawn = [min(n, max(1, math.floor(p * n + Fraction(1, 2)))) for n in counts]
-    elif k_or_p == ALL:
-        drawn = counts
-    else:
-        drawn = [min(int(k_or_p), n) for n in counts]
-    share = np.array([d / n if n else 0.0 for d, n in zip(drawn, counts, strict=True)], np.float64)
-    if regime == "incremental_uniform_targets":
-        share = np.where(is_target > 0, share, (n_images > 0).astype(np.float64))
-    return share
+    drawn = n_drawn(regime, k_or_p, n_images.astype(np.int64), is_target > 0)
+    return np.divide(drawn, n_images, out=np.zeros(len(n_images)), where=n_images > 0)
 
 
 class ExpectedBudgets:
@@ -92,8 +80,17 @@ class _Annotation(msgspec.Struct):
     iscrowd: int | bool = 0
 
 
+class _Stamp(msgspec.Struct):
+    train_json_sha256: str = ""
+
+
+class _Info(msgspec.Struct):
+    training_subset: _Stamp | None = None
+
+
 class _Coco(msgspec.Struct):
     annotations: list[_Annotation]
+    info: _Info | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +101,11 @@ class ExactBudget:
     digest: str
 
 
-def exact_budget(path: Path) -> ExactBudget:
+def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
     """Count a condition's training annotations (COCO): images with a trained specimen, specimens.
 
     Crowd regions are specimens that the condition does not train on. Raises InputError when the
-    file cannot be read or is no COCO file.
+    file cannot be read, is no COCO file, or is no subset of the benchmark's ``train.json``.
     """
     try:
         data = path.read_bytes()
@@ -123,7 +120,36 @@ def exact_budget(path: Path) -> ExactBudget:
         raise InputError(
             [Problem("not-coco", str(path), str(fault), "training annotations (COCO JSON)")]
         ) from fault
+    foreign = _foreign(path, coco, benchmark)
+    if foreign is not None:
+        raise InputError([foreign])
     trained = [a.image_id for a in coco.annotations if not a.iscrowd]
     return ExactBudget(
         Budget(float(len(set(trained))), float(len(trained))), hashlib.sha256(data).hexdigest()
     )
+
+
+def _foreign(path: Path, coco: _Coco, benchmark: Benchmark) -> Problem | None:
+    """Why the annotations cannot be a subset of the benchmark's training annotations."""
+    train = benchmark.splits.get("train")
+    if train is None:
+        return None
+    wanted = "a subset of the benchmark's train.json"
+    cause = "training annotations of another benchmark or another version of it"
+    stamp = coco.info.training_subset if coco.info else None
+    digest = next((d for f, d in benchmark.digests.items() if f.endswith("/train.json")), "")
+    if stamp is not None and digest and stamp.train_json_sha256 != digest:
+        found = f"a subset of the train.json with SHA-256 {stamp.train_json_sha256[:12]}..."
+        field = "info.training_subset"
+        return Problem("foreign-subset", str(path), found, wanted, "", field, cause)
+    there = dict(zip(train.image_ids.tolist(), np.bincount(
+        train.image, minlength=len(train.image_ids)).tolist(), strict=True))  # fmt: skip
+    for image, count in Counter(a.image_id for a in coco.annotations).items():
+        if image not in there:
+            found = f"image {image}, which train.json does not have"
+        elif count > there[image]:
+            found = f"{count} boxes on image {image}, which has {there[image]} in train.json"
+        else:
+            continue
+        return Problem("foreign-subset", str(path), found, wanted, "", "image_id", cause)
+    return None

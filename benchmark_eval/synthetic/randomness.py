@@ -1,22 +1,13 @@
-"""Random numbers by name: each thing that is drawn has its own stream.
-
-A stream hangs on the seed and on the name of what is drawn with it, never on what was drawn
-before, so that one more model or split changes no other.
-"""
+"""Sharing out counts, and the random streams that the synthetic data are drawn with."""
 
 from __future__ import annotations
-
-import hashlib
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmark_eval.randomness import stream
 
-def stream(seed: int, *name: str) -> np.random.Generator:
-    """The generator of ``name`` under ``seed`` (the same on every machine and in every process)."""
-    digest = hashlib.sha256("\x1f".join(name).encode()).digest()
-    words = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
-    return np.random.default_rng(np.random.SeedSequence([seed, *words]))
+__all__ = ["apportion", "stream"]
 
 
 def apportion(
