@@ -5,15 +5,21 @@ from __future__ import annotations
 import click
 
 from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS
+from benchmark_eval.commands._several import CommandWithSeveralValues, SeveralValues
 from benchmark_eval.evaluation import evaluate_to_files
 
 
-@click.command()
+@click.command(cls=CommandWithSeveralValues)
 @click.option("--benchmark-dir", required=True, help="The unpacked benchmark, or its index (.npz).")
 @click.option("--predictions-dir", required=True, help="Folder of <split>_predictions.json[.gz].")
 @click.option("--output-dir", required=True, help="Where the model's files go.")
 @click.option("--model-name", default="model", show_default=True, help="Prefix of the files.")
-@click.option("--splits", multiple=True, type=click.Choice(KNOWN_SPLITS), help="Which to score.")
+@click.option(
+    "--splits",
+    cls=SeveralValues,
+    type=click.Choice(KNOWN_SPLITS),
+    help="Which to score, one or more; the three test splits if not given.",
+)
 @click.option("--iou", default=0.5, show_default=True, help="IoU of a hit; AP keeps COCO's.")
 @click.option(
     "--engine",

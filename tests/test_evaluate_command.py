@@ -1,0 +1,246 @@
+"""``benchmark-eval evaluate`` and ``run_evaluation``: files, options, exit codes, reruns."""
+
+import csv
+import json
+
+import pytest
+from layout import record, write_predictions, write_split, write_taxonomy
+
+from benchmark_eval import run_evaluation
+from benchmark_eval.benchmark import load_benchmark
+from benchmark_eval.cli import main
+from benchmark_eval.errors import UsageError
+from benchmark_eval.evaluation import evaluate_to_files
+from benchmark_eval.results import OOD_BANDS
+from benchmark_eval.writers import DETECTION_COLUMNS, read_summary
+
+TRUTH = [[1, 1, [0, 0, 50, 50]], [1, 2, [100, 0, 50, 50]], [2, 1, [0, 0, 50, 50]]]
+FOUND = [[1, 1, [0, 0, 50, 50], 0.9], [1, 1, [100, 0, 50, 50], 0.8], [2, 2, [300, 0, 50, 50], 0.7]]
+
+
+@pytest.fixture
+def place(tmp_path):
+    write_split(tmp_path / "b", "iid_test", TRUTH)
+    write_split(tmp_path / "b", "inat_test", TRUTH[:1], listed=[1])
+    write_split(tmp_path / "b", "semantic_ood", [[1, 101, [0, 0, 50, 50]]])
+    write_taxonomy(tmp_path / "b", [1, 2, 101])
+    write_predictions(tmp_path / "p", "iid_test", FOUND)
+    write_predictions(tmp_path / "p", "inat_test", FOUND[:1])
+    write_predictions(tmp_path / "p", "semantic_ood", FOUND[:1])
+    return tmp_path
+
+
+def run(place, *more, name="m"):
+    words = ["evaluate", "--benchmark-dir", place / "b", "--predictions-dir", place / "p"]
+    words += ["--output-dir", place / "o", "--model-name", name, *more]
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+        raise SystemExit(0)
+    return stop.value.code
+
+
+def files(place):
+    return sorted(path.name for path in (place / "o").iterdir())
+
+
+def test_five_files_and_the_report_on_the_screen(place, capsys):
+    assert run(place) == 0
+    assert files(place) == [
+        "m_detections.csv",
+        "m_per_species.csv",
+        "m_report.txt",
+        "m_summary.csv",
+        "m_summary.json",
+    ]
+    assert capsys.readouterr().out.rstrip() == (place / "o/m_report.txt").read_text().rstrip()
+    assert run(place, "--quiet") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_splits_take_several_words_and_only_their_files_need_exist(place):
+    (place / "p/semantic_ood_predictions.json").unlink()
+    assert run(place, "--splits", "iid_test", "inat_test", "--quiet") == 0
+    found = read_summary(place / "o/m_summary.json")
+    assert list(found.per_split) == ["iid_test", "inat_test"]
+    assert found.config.splits == ["iid_test", "inat_test"]
+    assert found.summary.photography_robustness_gap_AP_50 is not None
+    assert found.summary.species_generalization_gap_AR_100 is None
+    assert found.headline.semantic_ood is None
+
+
+def test_a_missing_file_is_an_error_that_leaves_nothing(place, capsys):
+    (place / "p/semantic_ood_predictions.json").unlink()
+    (place / "p/inat_test_predictions.json").write_text("[{}]")
+    assert run(place) == 1
+    told = capsys.readouterr().err
+    assert "semantic_ood_predictions.json" in told  # both faults at once
+    assert "inat_test_predictions.json, record 0" in told
+    assert not (place / "o").exists()
+
+
+def test_a_failed_rerun_leaves_the_old_result_whole(place):
+    assert run(place, "--quiet") == 0
+    before = {path.name: path.read_bytes() for path in (place / "o").iterdir()}
+    (place / "p/inat_test_predictions.json").write_text("[")
+    assert run(place, "--quiet") == 1
+    assert {path.name: path.read_bytes() for path in (place / "o").iterdir()} == before
+
+
+def test_a_table_of_hits_that_is_not_wanted_any_more_goes(place):
+    assert run(place, "--quiet") == 0
+    assert run(place, "--quiet", "--no-detections") == 0
+    assert "m_detections.csv" not in files(place)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--iou", "0"],
+        ["--iou", "1.01"],
+        ["--iou", "nan"],
+        ["--iou", "half"],
+        ["--splits", "test"],
+        ["--splits"],
+        ["--splits", "iid_test", "iid_test"],
+        ["--engine", "slow"],
+        ["--on-invalid", "ignore"],
+        ["--unknown"],
+    ],
+)
+def test_odd_options_are_refused_without_a_file(place, more, capsys):
+    assert run(place, *more) == 2
+    assert capsys.readouterr().err
+    assert not (place / "o").exists()
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "-x", ".x", "", "a\nb", " a", "a" * 300])
+def test_a_name_that_is_no_safe_file_name_is_refused(place, name):
+    assert run(place, name=name) == 2
+    assert not (place / "o").exists()
+
+
+@pytest.mark.parametrize("name", ["NA", "007", "1e5", "None", "True", "null"])
+def test_odd_but_safe_names_stay_as_they_are(place, name):
+    assert run(place, "--quiet", name=name) == 0
+    assert read_summary(place / "o" / f"{name}_summary.json").model == name
+    with (place / "o" / f"{name}_summary.csv").open() as stream:
+        assert {row["model"] for row in csv.DictReader(stream)} == {name}
+
+
+def test_python_gives_what_the_file_holds_and_writes_nothing(place, capsys):
+    assert run(place, "--quiet") == 0
+    before = sorted(place.rglob("*"))
+    result = run_evaluation(
+        benchmark_dir=place / "b",
+        predictions_dir=place / "p",
+        splits=["iid_test", "inat_test", "semantic_ood"],
+        iou=0.5,
+        quiet=True,
+        model_name="m",
+    )
+    assert capsys.readouterr().out == ""
+    assert sorted(place.rglob("*")) == before
+    assert result == json.loads((place / "o/m_summary.json").read_text())
+    assert result["summary"]["photography_robustness_gap_AP_50_shared_species"] is not None
+    with pytest.raises(UsageError, match="iou"):
+        run_evaluation(place / "b", place / "p", iou=2.0, quiet=True)
+
+
+def test_summary_json_holds_the_aliases_and_the_tables_do_not(place):
+    assert run(place, "--quiet") == 0
+    split = json.loads((place / "o/m_summary.json").read_text())["per_split"]["iid_test"]
+    assert split["class_agnostic"]["class_agnostic_AR_100"] == split["class_agnostic"]["AR_100"]
+    decomposition = split["decomposition"]
+    assert decomposition["acc_species_given_det"] == 0.5
+    assert decomposition["classification_given_detection_acc"] == 0.5
+    text = (place / "o/m_summary.csv").read_text()
+    assert "class_agnostic_AR_100" not in text.replace("by_band.near_genus.class_agnostic", "")
+    assert "acc_species_given_det" not in text
+
+
+def test_tables_hold_every_number_once_and_undefined_ones_empty(place):
+    assert run(place, "--quiet") == 0
+    with (place / "o/m_summary.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    keys = [(r["split"], r["category"], r["metric"]) for r in rows]
+    assert len(set(keys)) == len(keys)
+    value = {key: r["value"] for key, r in zip(keys, rows, strict=True)}
+    assert value["iid_test", "coco", "AP_small"] == ""
+    assert value["iid_test", "decomposition", "is_species_meaningful"] == "True"
+    assert value["semantic_ood", "decomposition", "is_species_meaningful"] == "False"
+    assert value["semantic_ood", "ood_by_band", "by_band.near_genus.n_matched_tp"] == "1"
+    assert value["iid_test", "density", "strata.2-10.recall"] == "1.0"
+    assert value["ALL", "summary", "n_known_tp"] == "2"
+    with (place / "o/m_per_species.csv").open() as stream:
+        species = list(csv.DictReader(stream))
+    assert [(r["split"], r["category_id"]) for r in species] == [
+        ("iid_test", "1"),
+        ("iid_test", "2"),
+        ("inat_test", "1"),
+        ("semantic_ood", "101"),
+    ]
+    assert species[0]["n_train_images"] == ""  # no train.json here
+
+
+def test_hits_are_listed_by_split_image_and_falling_score(place):
+    write_predictions(place / "p", "iid_test", [[2, 1, [0, 0, 50, 50], 0.1], *reversed(FOUND)])
+    assert run(place, "--quiet") == 0
+    with (place / "o/m_detections.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert tuple(rows[0]) == DETECTION_COLUMNS
+    assert [(r["split"], r["image_id"], r["score"]) for r in rows] == [
+        ("iid_test", "1", "0.9"),
+        ("iid_test", "1", "0.8"),
+        ("iid_test", "2", "0.1"),
+        ("inat_test", "1", "0.9"),
+        ("semantic_ood", "1", "0.9"),
+    ]
+    assert [r["correct_species"] for r in rows] == ["1", "0", "1", "1", "0"]
+    assert rows[-1]["band"] in OOD_BANDS
+
+
+def test_a_model_that_found_nothing_has_a_header_and_zeros(place):
+    for split in ("iid_test", "inat_test", "semantic_ood"):
+        write_predictions(place / "p", split, [])
+    assert run(place, "--quiet") == 0
+    assert (place / "o/m_detections.csv").read_text() == ",".join(DETECTION_COLUMNS) + "\n"
+    found = read_summary(place / "o/m_summary.json").per_split["iid_test"]
+    assert found.coco.AP_50 == 0.0
+    assert found.coco.AP_small is None
+    assert found.decomposition.detection_recall == 0.0
+    assert found.decomposition.classification_given_detection_acc is None
+    assert found.calibration.ECE is None
+
+
+def test_invalid_records_are_dropped_on_demand_counted_and_told(place, capsys):
+    path = place / "p/iid_test_predictions.json"
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([*rows, record(1, 1, [0, 0, -5, 5], 0.5), {"score": 1}]))
+    assert run(place, "--quiet") == 1
+    capsys.readouterr()
+    assert run(place, "--quiet", "--on-invalid", "drop") == 0
+    found = read_summary(place / "o/m_summary.json")
+    assert found.config.on_invalid == "drop"
+    assert found.per_split["iid_test"].n_predictions == 3
+    assert found.per_split["iid_test"].warnings == [
+        "1 invalid record dropped: bad box",
+        "1 invalid record dropped: malformed",
+    ]
+    assert "1 invalid record dropped: bad box" in capsys.readouterr().err
+
+
+def test_both_engines_agree_and_an_index_serves_as_the_folder_does(place):
+    from benchmark_eval.index import save_index
+
+    save_index(load_benchmark(place / "b"), place / "i.npz")
+    tables = []
+    for engine, source in (("fast", "b"), ("pycocotools", "b"), ("fast", "i.npz")):
+        evaluate_to_files(
+            benchmark=place / source,
+            predictions_dir=place / "p",
+            output_dir=place / "o",
+            model_name="m",
+            engine=engine,
+        )
+        tables.append((place / "o/m_summary.csv").read_bytes())
+    assert tables[0] == tables[1] == tables[2]
