@@ -1,4 +1,4 @@
-"""Each deviation from the benchmark's evaluator by itself: its value and ours (docs/deviations.md)."""
+"""Each deviation from the benchmark's evaluator by itself: its value and ours."""
 
 import csv
 import json
