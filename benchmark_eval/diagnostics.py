@@ -1,18 +1,53 @@
 """What a reader should know about a prediction file before believing its numbers.
 
-Warnings name a likely mistake and its evidence; notes state facts.
+Warnings name a likely mistake and its evidence; notes state facts. A warning never rests on a
+model being bad: it fires where another reading of the same file (ids moved by one, boxes as
+corners, another split's images) explains the ground truth far better than the one it asks for,
+or where the file holds what no detector of this benchmark writes. ``WARNINGS`` lists them all.
+
+Readings are compared on each image's best box, at most ``SAMPLE`` of them, so that the cost stays
+small beside that of the matching.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
 import numpy as np
 
+from benchmark_eval.benchmark import Benchmark, SplitTruth
 from benchmark_eval.coco import CAPS
+from benchmark_eval.coco_files import Bools, Floats, Ints
+from benchmark_eval.matching import Detections, find_pairs
 from benchmark_eval.metrics.split import SplitData
-from benchmark_eval.predictions import Predictions
+from benchmark_eval.predictions import Predictions, rows_of_images
 
+SAMPLE = 2_000
+"""Best boxes (one an image, evenly over the images) that the other readings are tried on."""
+OVERLAP = 0.5
+"""IoU from which a box counts as fitting a specimen."""
+ENOUGH = 10
+"""Boxes that are right only under another reading before it is believed ..."""
+TIMES = 5
+"""... and how many times those that are right only as the file stands."""
 OUTSIDE_SHARE = 0.05
-"""Share of boxes beyond their image from which the format of the boxes is doubted."""
+"""Share of boxes beyond their image from which the format of the boxes is doubted; detectors clip
+their boxes to the image, or overshoot by a pixel or two."""
+TINY = 2.0
+"""No box reaches beyond this many px from the corner: coordinates are shares of the image."""
+TIED = 0.2
+"""Chance that two detections have one score from which AP rests on the order in the file. Scores
+with five decimals, cut at 0.001, stay below 0.01."""
+ENOUGH_SCORES = 20
+"""Detections below which equal scores say nothing."""
+HELD_OUT_SHARE = 0.005
+"""Share of detections named as a species without a training image; a detector with an output for
+every category of the benchmark leaves a few by chance."""
+REPEATED_SHARE = 0.001
+"""Share of detections that repeat another to the last digit; suppression leaves none."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -20,42 +55,362 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def warnings_of(predictions: Predictions, data: SplitData) -> list[str]:
+def percent(part: int, whole: int) -> str:
+    """A share as text: ``7 %``, ``0.02 %``, never 0 for something nor 100 for less than all."""
+    share = 100 * part / whole
+    digits = 0
+    while digits < 6 and part not in (0, whole) and float(f"{share:.{digits}f}") in (0, 100):
+        digits += 1
+    return f"{share:.{digits}f} %"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One split's predictions beside its ground truth, and what several warnings look at."""
+
+    predictions: Predictions
+    data: SplitData
+    benchmark: Benchmark
+
+    @property
+    def truth(self) -> SplitTruth:
+        """The split's ground truth."""
+        return self.data.truth
+
+    @cached_property
+    def beyond(self) -> Bools:
+        """One a detection: whether it ends more than 1 % and 1 px outside its image."""
+        image, boxes = self.data.detections.image, self.data.detections.boxes
+        slack = 0.01 * self.truth.sizes + 1
+        far = np.zeros(len(image), np.bool_)
+        for side in (0, 1):
+            start = boxes[:, side]
+            with np.errstate(invalid="ignore"):
+                far |= start + boxes[:, 2 + side] > (self.truth.sizes + slack)[:, side][image]
+                far |= start < -slack[:, side][image]
+        return far
+
+    @cached_property
+    def best(self) -> Detections:
+        """The best box of each image that holds a specimen, left-out categories included."""
+        kept, left = self.data.detections, self.predictions.left_out
+        first = np.flatnonzero(kept.rank == 0)
+        image = np.r_[kept.image[first], left.image]
+        score = np.r_[kept.score[first], left.score]
+        order = np.lexsort((-score, image))
+        order = order[np.r_[True, np.diff(image[order]) > 0][: len(order)]]
+        holds = np.zeros(len(self.truth.image_ids), np.bool_)
+        holds[self.truth.image] = True
+        order = order[holds[image[order]]]
+        order = order[np.linspace(0, len(order) - 1, min(len(order), SAMPLE)).astype(np.int64)]
+        boxes = np.concatenate([kept.boxes[first], left.boxes])[order]
+        category = np.r_[kept.category[first], left.category]
+        return _ready(image[order], category[order], boxes, score[order])
+
+    @cached_property
+    def sampled_truth(self) -> SplitTruth:
+        """The ground truth of the images of ``best`` alone."""
+        return _on_images(self.truth, self.best.image)
+
+    @cached_property
+    def best_pairs(self) -> tuple[Ints, Ints]:
+        """Rows of ``best`` and of ``sampled_truth`` that overlap."""
+        pairs = find_pairs(self.best, self.sampled_truth, OVERLAP)
+        fit = pairs.iou >= OVERLAP
+        return pairs.detection[fit], pairs.truth[fit]
+
+    @cached_property
+    def fits(self) -> Bools:
+        """Which of the best boxes fit a specimen (crowd is specimens too) as they stand."""
+        fits = np.zeros(len(self.best), np.bool_)
+        fits[self.best_pairs[0]] = True
+        return fits
+
+    def fits_as(self, boxes: Floats) -> Bools:
+        """Which best boxes fit a specimen when their coordinates are read as ``boxes``."""
+        known = np.isfinite(boxes[:, 0]) & np.isfinite(boxes[:, 1])
+        known &= (boxes[:, 2] > 0) & (boxes[:, 3] > 0)
+        return self._fits_of(known, boxes, self.best.image, self.sampled_truth)
+
+    def fits_in(self, other: SplitTruth) -> Bools:
+        """Which best boxes fit a specimen of another split, on the image of the same id."""
+        image = rows_of_images(self.truth.image_ids[self.best.image], other)
+        return self._fits_of(image >= 0, self.best.boxes, image, _on_images(other, image))
+
+    def _fits_of(self, keep: Bools, boxes: Floats, image: Ints, truth: SplitTruth) -> Bools:
+        read = _ready(image[keep], self.best.category[keep], boxes[keep], self.best.score[keep])
+        pairs = find_pairs(read, truth, OVERLAP)
+        fits = np.zeros(len(boxes), np.bool_)
+        fits[np.flatnonzero(keep)[pairs.detection[pairs.iou >= OVERLAP]]] = True
+        return fits
+
+
+def _ready(image: Ints, category: Ints, boxes: Floats, score: Floats) -> Detections:
+    """Boxes as ``find_pairs`` takes them; their order by score is not needed for that."""
+    none = np.zeros(len(image), np.int64)
+    area = boxes[:, 2] * boxes[:, 3]
+    return Detections(image, category, boxes, area, score, none, none, none, none)
+
+
+def explains(otherwise: Bools, as_is: Bools) -> bool:
+    """Whether a reading is right where the file as it stands is not, and hardly ever the reverse.
+
+    Sound files of bad models have few of the first and more of the second.
+    """
+    gained = int(np.count_nonzero(otherwise & ~as_is))
+    lost = int(np.count_nonzero(as_is & ~otherwise))
+    return gained >= ENOUGH and gained >= TIMES * lost
+
+
+def _on_images(truth: SplitTruth, images: Ints) -> SplitTruth:
+    """The annotations on ``images`` (rows of ``image_ids``; -1 is none)."""
+    wanted = np.zeros(len(truth.image_ids), np.bool_)
+    wanted[images[images >= 0]] = True
+    keep = wanted[truth.image]
+    columns = ("image", "category", "boxes", "area", "crowd")
+    return replace(truth, **{name: getattr(truth, name)[keep] for name in columns})
+
+
+# --------------------------------------------------------------------------------------------
+# Warnings
+# --------------------------------------------------------------------------------------------
+
+
+def _dropped(evidence: Evidence) -> Iterator[str]:
+    for reason, count in evidence.predictions.dropped.items():
+        yield f"{counted(count, 'invalid record')} dropped: {reason}"
+
+
+def _other_split(evidence: Evidence) -> Iterator[str]:
+    """Image ids of every split start at 1, so that another split's file reads without a fault."""
+    best, as_is = evidence.best, evidence.fits
+    for name, other in evidence.benchmark.splits.items():
+        if name != evidence.truth.name and explains(there := evidence.fits_in(other), as_is):
+            yield (
+                f"{int(there.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
+                f"specimen of {name} under the same image id, {int(as_is.sum()):,} one of "
+                f"{evidence.truth.name}: likely the predictions of {name}"
+            )
+
+
+def _scale_and_layout(boxes: Floats, size: Floats, layout: str, *, shares: bool) -> Floats:
+    """Boxes [x, y, w, h] in px of what is written in another layout, in px or in shares."""
+    if shares:
+        boxes = boxes * np.tile(size, 2)
+    if layout == "corners":
+        return np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+    if layout == "centre":
+        return np.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]], axis=1)
+    return boxes[:, [1, 0, 3, 2]] if layout == "swapped" else boxes
+
+
+LAYOUTS = {
+    "corners": "corners [x1, y1, x2, y2] given as [x, y, w, h]",
+    "centre": "centres [cx, cy, w, h] given as [x, y, w, h]",
+    "swapped": "[y, x, h, w] given as [x, y, w, h]",
+}
+
+
+def _box_layout(evidence: Evidence) -> Iterator[str]:
+    best, as_is = evidence.best, evidence.fits
+    size = evidence.truth.sizes[best.image]
+    for layout, mistake in LAYOUTS.items():
+        fits = evidence.fits_as(_scale_and_layout(best.boxes, size, layout, shares=False))
+        if explains(fits, as_is):
+            yield (
+                f"{int(as_is.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
+                f"specimen as they stand, {int(fits.sum()):,} when read otherwise: likely {mistake}"
+            )
+
+
+def _normalised(evidence: Evidence) -> Iterator[str]:
+    boxes, best = evidence.data.detections.boxes, evidence.best
+    reach = float(boxes.max(initial=0.0))
+    largest = float(np.nanmax(evidence.truth.sizes, initial=0.0))
+    if not len(boxes) or reach > TINY or largest < 10 * TINY:
+        return
+    text = (
+        f"no box reaches beyond {reach:g} px, in images of up to {largest:g} px: "
+        "likely coordinates given as shares of the image instead of pixels"
+    )
+    size = evidence.truth.sizes[best.image]
+    fits = {
+        layout: evidence.fits_as(_scale_and_layout(best.boxes, size, layout, shares=True))
+        for layout in ("", *LAYOUTS)
+    }
+    layout = max(fits, key=lambda name: int(fits[name].sum()))
+    if layout and explains(fits[layout], fits[""]):
+        text += f", and {LAYOUTS[layout]}"
+    yield text
+
+
+def _outside(evidence: Evidence) -> Iterator[str]:
+    detections = evidence.data.detections
+    count = int(evidence.beyond.sum())
+    if count and count >= OUTSIDE_SHARE * len(detections):
+        boxes = detections.boxes
+        row = int(np.flatnonzero(evidence.beyond)[0])
+        size = evidence.truth.sizes[detections.image[row]]
+        end = boxes[row, :2] + boxes[row, 2:]
+        side = int(np.argmax(np.maximum(end - size, -boxes[row, :2])))
+        where = (
+            f"{'xy'[side]}+{'wh'[side]}={end[side]:g}"
+            if end[side] - size[side] >= -boxes[row, side]
+            else f"{'xy'[side]}={boxes[row, side]:g}"
+        )
+        cause = "pixels of an image of another size"
+        if (boxes[:, 2:] >= boxes[:, :2]).all() and (boxes >= 0).all():
+            cause = f"{LAYOUTS['corners']}, or {cause}"
+        yield (
+            f"{percent(count, len(detections))} of boxes end outside their "
+            f"{size[0]:g}x{size[1]:g} image ({where}): likely {cause}"
+        )
+
+
+def _shifted_ids(evidence: Evidence) -> Iterator[str]:
+    """Names that are wrong where boxes fit, and right once the ids are read otherwise."""
+    if evidence.truth.name == "semantic_ood":
+        return  # a right name is not possible there
+    categories = evidence.benchmark.categories
+    row, at = evidence.best_pairs
+    ids, true = categories.ids[evidence.best.category], evidence.sampled_truth.category[at]
+    trained = categories.ids[categories.n_train_images > 0]
+
+    def right(meant: Ints) -> Bools:
+        named = np.zeros(len(ids), np.bool_)
+        named[row[meant[row] == categories.ids[true]]] = True
+        return named
+
+    readings = [
+        (ids + 1, "when 1 is added to every category_id: likely ids counted from 0"),
+        (ids - 1, "when 1 is taken from every category_id: likely ids shifted by one"),
+    ]
+    if 0 < len(trained) < len(categories.ids):
+        padded = np.r_[trained, np.full(int(categories.ids.max()) + 2, -1)]
+        readings += [
+            (
+                padded[np.clip(ids - first, -1, len(padded) - 1)],
+                f"when category_id counts the {len(trained)} trained species from {first}: likely "
+                "class numbers of the model instead of the benchmark's ids",
+            )
+            for first in (0, 1)
+        ]
+    as_is = right(ids)
+    rights = [right(meant) for meant, _ in readings]
+    best = max(range(len(readings)), key=lambda i: int(rights[i].sum()))
+    if explains(rights[best], as_is):
+        yield (
+            f"of {counted(int(evidence.fits.sum()), 'best box', 'best boxes')} that fit a "
+            f"specimen, {int(as_is.sum()):,} have its name, but {int(rights[best].sum()):,} "
+            f"{readings[best][1]}"
+        )
+
+
+def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
+    """How many detections name a species without a training image, and which ids they give."""
+    categories = evidence.benchmark.categories
+    untrained = categories.n_train_images <= 0
+    if untrained.all():
+        return 0, []  # nothing is known about training
+    times = np.bincount(evidence.predictions.left_out.category, minlength=len(untrained))
+    times += np.bincount(evidence.data.detections.category, minlength=len(untrained))
+    return int(times[untrained].sum()), categories.ids[untrained & (times > 0)].tolist()
+
+
+def _held_out_ids(evidence: Evidence) -> Iterator[str]:
+    count, ids = held_out_detections(evidence)
+    n = len(evidence.predictions) + len(evidence.predictions.left_out)
+    if count and count >= HELD_OUT_SHARE * n:
+        shown = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
+        yield (
+            f"{percent(count, n)} of detections name a species that no training image holds "
+            f"(category_id {shown}): likely shifted ids, class numbers of the model, or a model "
+            "trained on more than train"
+        )
+
+
+def _tied_scores(evidence: Evidence) -> Iterator[str]:
+    detections = evidence.data.detections
+    n = len(detections)
+    if n < ENOUGH_SCORES:
+        return
+    score = detections.score[detections.best_first]
+    start = np.flatnonzero(np.r_[True, np.diff(score) != 0])
+    times = np.diff(np.r_[start, n])
+    if len(start) == 1:
+        yield (
+            f"all {n:,} scores are {score[0]:g}: AP rests on the order in the file alone; likely "
+            "the confidence was not written"
+        )
+    elif float((times * (times - 1.0)).sum()) >= TIED * n * (n - 1.0):
+        most = int(np.argmax(times))
+        yield (
+            f"{len(start):,} different scores for {n:,} detections, "
+            f"{percent(int(times[most]), n)} are {score[start[most]]:g}: AP rests on the order in "
+            "the file where scores tie; likely rounded too far"
+        )
+
+
+def _repeated(evidence: Evidence) -> Iterator[str]:
+    detections = evidence.data.detections
+    by_score = detections.best_first
+    score, image = detections.score[by_score], detections.image[by_score]
+    # equal records stand in one run of equal score and image: look no further than those
+    tie = (np.diff(score) == 0) & (np.diff(image) == 0)
+    rows = by_score[np.r_[tie, False] | np.r_[False, tie]] if len(by_score) else by_score
+    columns: list[Ints | Floats] = [detections.image[rows], detections.category[rows]]
+    columns += [detections.score[rows], *detections.boxes[rows].T]
+    mixed = np.zeros(len(rows), np.uint64)
+    for column in columns:
+        mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
+    order = np.argsort(mixed, kind="stable")
+    same = np.ones(max(len(rows) - 1, 0), np.bool_)
+    for column in columns:
+        same &= np.diff(column[order]) == 0
+    count = int(same.sum())
+    if count and count >= REPEATED_SHARE * len(detections):
+        row = int(rows[order[np.flatnonzero(same)[0]]])
+        yield (
+            f"{counted(count, 'detection')} ({percent(count, len(detections))}) repeat another one "
+            f"to the last digit, as on image {evidence.truth.image_ids[detections.image[row]]} "
+            f"with score {detections.score[row]:g}: likely files joined or written twice"
+        )
+
+
+WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
+    "dropped records": _dropped,
+    "another split": _other_split,
+    "normalised boxes": _normalised,
+    "box layout": _box_layout,
+    "boxes outside": _outside,
+    "shifted ids": _shifted_ids,
+    "held-out ids": _held_out_ids,
+    "tied scores": _tied_scores,
+    "repeated records": _repeated,
+}
+"""Every warning by its kind, most serious first."""
+
+
+def warnings_of(evidence: Evidence) -> list[str]:
     """Likely mistakes of one split's predictions, most serious first; none on sound ones."""
-    dropped = [
-        f"{counted(count, 'invalid record')} dropped: {reason}"
-        for reason, count in predictions.dropped.items()
-    ]
-    return dropped + _outside(data)
+    return [text for warning in WARNINGS.values() for text in warning(evidence)]
 
 
-def _outside(data: SplitData) -> list[str]:
-    """Boxes that end outside their image: corners given where a width and height belong."""
-    boxes = data.detections.boxes
-    size = data.truth.sizes[data.detections.image]
-    end = boxes[:, :2] + boxes[:, 2:]
-    with np.errstate(invalid="ignore"):
-        beyond = (end > size * 1.01 + 1).any(axis=1)
-        beyond |= (boxes[:, :2] < -0.01 * size - 1).any(axis=1)
-    count = int(beyond.sum())
-    if not len(boxes) or count < OUTSIDE_SHARE * len(boxes):
-        return []
-    worst = int(np.flatnonzero(beyond)[0])
-    side = 0 if end[worst, 0] > size[worst, 0] else 1
-    width, height = size[worst]
-    return [
-        f"{100 * count / len(boxes):.0f} % of boxes end outside their {width:g}x{height:g} image "
-        f"({'xy'[side]}+{'wh'[side]}={end[worst, side]:g}): likely corners [x1, y1, x2, y2] "
-        "given as [x, y, w, h], or pixels of a resized image"
-    ]
+# --------------------------------------------------------------------------------------------
+# Notes
+# --------------------------------------------------------------------------------------------
 
 
-def notes_of(predictions: Predictions, data: SplitData) -> list[str]:
+def notes_of(evidence: Evidence) -> list[str]:
     """Facts about one split's predictions that shape how its numbers read."""
+    predictions, data = evidence.predictions, evidence.data
     n_images = len(data.truth.image_ids)
     per_image = np.bincount(data.detections.image, minlength=n_images)
     without = int(np.count_nonzero(per_image == 0))
-    beyond = np.maximum(per_image - CAPS[-1], 0)
+    cut = np.maximum(per_image - CAPS[-1], 0)
+    empty = int(np.count_nonzero((data.detections.boxes[:, 2:] == 0).any(axis=1)))
+    beyond = int(evidence.beyond.sum())
+    held_out, _ = held_out_detections(evidence)
     notes = []
     if predictions.n_left_out:
         # the benchmark's evaluator drops these too, before every metric family
@@ -63,12 +418,23 @@ def notes_of(predictions: Predictions, data: SplitData) -> list[str]:
             f"{counted(predictions.n_left_out, 'prediction')} left out: the category is in the "
             f"benchmark but not among those that {data.truth.name} lists"
         )
-    if without:
+    if not len(predictions):
+        notes.append("no prediction: every specimen is missed")
+    elif without:
         notes.append(f"{without:,} of {counted(n_images, 'image')} without a prediction")
-    if beyond.any():
+    if cut.any():
         notes.append(
-            f"{counted(int(np.count_nonzero(beyond)), 'image')} with more than {CAPS[-1]} boxes: "
-            f"{counted(int(beyond.sum()), 'box', 'boxes')} beyond COCO's cap "
+            f"{counted(int(np.count_nonzero(cut)), 'image')} with more than {CAPS[-1]} boxes: "
+            f"{counted(int(cut.sum()), 'box', 'boxes')} beyond COCO's cap "
             "in class-agnostic AP and AR"
+        )
+    if empty:
+        notes.append(f"{counted(empty, 'box', 'boxes')} without width or height: false positives")
+    if 0 < beyond < OUTSIDE_SHARE * len(predictions):
+        notes.append(f"{counted(beyond, 'box ends', 'boxes end')} outside the image")
+    if 0 < held_out < HELD_OUT_SHARE * (len(predictions) + predictions.n_left_out):
+        notes.append(
+            f"{counted(held_out, 'detection names', 'detections name')} a species that no "
+            "training image holds"
         )
     return notes

@@ -13,7 +13,7 @@ import numpy as np
 from benchmark_eval import __version__
 from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS, Benchmark
 from benchmark_eval.coco import MATCH_THRESHOLDS, N_AREAS, Scorer, Suite, match_coco, score_suite
-from benchmark_eval.diagnostics import notes_of, warnings_of
+from benchmark_eval.diagnostics import Evidence, notes_of, warnings_of
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.hits import HitTable, hit_table
 from benchmark_eval.index import open_benchmark
@@ -235,9 +235,10 @@ def evaluate_split(
     bands: dict[str, Any] = {}
     if split == "semantic_ood":
         bands["ood_by_band"] = ood_by_band(data, as_one, match_as_one, score)
+    evidence = Evidence(predictions, data, benchmark)
     return data, SplitEvaluation(
-        warnings=warnings_of(predictions, data),
-        notes=notes_of(predictions, data),
+        warnings=warnings_of(evidence),
+        notes=notes_of(evidence),
         n_predictions=len(detections),
         prediction_density=prediction_density(data),
         coco=coco,

@@ -42,27 +42,46 @@ class _Prediction(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Detections that no metric sees, as columns like those of ``Predictions``."""
+
+    image: Ints
+    category: Ints
+    boxes: Floats
+    score: Floats
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+@dataclass(frozen=True, slots=True)
 class Predictions:
     """The detections of one split that are scored, one a row, in file order.
 
     ``image`` is a row of ``SplitTruth.image_ids``, ``category`` a row of ``Categories``;
     ``boxes`` is (detections, 4) x, y, w, h in px; ``score`` lies in [0, 1].
-    ``n_left_out`` counts detections of the benchmark's categories that the split does not list
-    (iid_test and inat_test only); ``dropped`` counts invalid records by reason, empty unless
-    they were asked to be dropped. ``sha256`` is the digest of the file's bytes as stored.
+    ``left_out`` holds detections of the benchmark's categories that the split does not list
+    (iid_test and inat_test only): no metric sees them, ``diagnostics`` does. ``dropped`` counts
+    invalid records by reason, empty unless they were asked to be dropped. ``sha256`` is the
+    digest of the file's bytes as stored.
     """
 
     image: Ints
     category: Ints
     boxes: Floats
     score: Floats
-    n_left_out: int
+    left_out: LeftOut
     dropped: dict[str, int]
     file: str
     sha256: str
 
     def __len__(self) -> int:
         return len(self.score)
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of detections of categories that the split does not list."""
+        return len(self.left_out)
 
 
 @dataclass(slots=True)
@@ -405,7 +424,7 @@ def read_predictions(
     truth = benchmark.split(split)
     faults = _Faults(str(path))
     columns, place, digest = _read_columns(path, faults)
-    image = _rows_of_images(columns.image_id, truth)
+    image = rows_of_images(columns.image_id, truth)
     category = benchmark.categories.rows_of(columns.category_id)
     _check_values(columns, place, image, category, truth, faults)
     if faults.reason and on_invalid == "error":
@@ -413,22 +432,24 @@ def read_predictions(
     keep = np.ones(len(place), np.bool_)
     if faults.reason:
         keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))
-    n_valid = int(keep.sum())
+    left = np.zeros(len(place), np.bool_)
     if split in NAMED_SPLITS:
-        keep &= np.isin(category, truth.listed)
+        left = keep & ~np.isin(category, truth.listed)
+        keep &= ~left
     return Predictions(
         image=image[keep],
         category=category[keep],
         boxes=columns.boxes[keep],
         score=columns.score[keep],
-        n_left_out=n_valid - int(keep.sum()),
+        left_out=LeftOut(image[left], category[left], columns.boxes[left], columns.score[left]),
         dropped=dict(sorted(Counter(faults.reason.values()).items())),
         file=path.name,
         sha256=digest,
     )
 
 
-def _rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:
+def rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:
+    """Row of ``truth.image_ids`` of each image id; -1 where the split has no such image."""
     if not len(truth.image_ids):
         return np.full(len(image_id), -1, np.int64)
     at = np.searchsorted(truth.image_ids, image_id).clip(max=len(truth.image_ids) - 1)

@@ -1,0 +1,347 @@
+"""Warnings: each fires on a file with its mistake, says the evidence, and on no sound file."""
+
+import json
+
+import numpy as np
+import pytest
+from layout import write_predictions, write_split, write_taxonomy
+
+from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark
+from benchmark_eval.diagnostics import WARNINGS, Evidence, notes_of, percent, warnings_of
+from benchmark_eval.matching import find_pairs, localise, order_detections
+from benchmark_eval.metrics.split import SplitData, agreement
+from benchmark_eval.predictions import predictions_file, read_predictions
+from benchmark_eval.synthetic import write_synthetic
+
+
+def evidence(benchmark, folder, split, on_invalid="error"):
+    predictions = read_predictions(predictions_file(folder, split), benchmark, split, on_invalid)
+    truth, categories = benchmark.split(split), benchmark.categories
+    detections = order_detections(predictions, len(categories.ids))
+    pairs = find_pairs(detections, truth, 0.5)
+    local = localise(detections, truth, pairs, 0.5)
+    named, true = detections.category[local.hit], truth.category[local.hit_truth]
+    same = agreement(categories, named, true)
+    data = SplitData(categories, truth, detections, pairs, local, same)
+    return Evidence(predictions, data, benchmark)
+
+
+def fired(given):
+    return {kind: list(warning(given)) for kind, warning in WARNINGS.items() if [*warning(given)]}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A synthetic benchmark, its path, and the folder of one good model's predictions."""
+    made = write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.03, test_scale=0.4, jobs=1)
+    (model,) = made.predictions_dir.iterdir()
+    return load_benchmark(made.benchmark_dir), made.benchmark_dir, model
+
+
+def sizes(benchmark_dir, split):
+    content = json.loads((benchmark_dir / f"detection/annotations_coco/{split}.json").read_text())
+    return {image["id"]: (image["width"], image["height"]) for image in content["images"]}
+
+
+def trained(benchmark):
+    categories = benchmark.categories
+    return categories.ids[categories.n_train_images > 0].tolist()
+
+
+def each(change):
+    """A plant that changes every record on its own."""
+
+    def plant(records, context):
+        for record in records:
+            change(record, context)
+        return [r for r in records if r["category_id"] in set(context["ids"])]
+
+    return plant
+
+
+def shift(by):
+    def change(record, context):
+        record["category_id"] += by
+
+    return each(change)
+
+
+def class_numbers(first):
+    def change(record, context):
+        record["category_id"] = context["trained"].index(record["category_id"]) + first
+
+    return each(change)
+
+
+@each
+def corners(record, context):
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [x, y, x + w, y + h]
+
+
+@each
+def centres(record, context):
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [x + w / 2, y + h / 2, w, h]
+
+
+@each
+def swapped(record, context):
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [y, x, h, w]
+
+
+@each
+def normalised(record, context):
+    width, height = context["sizes"][record["image_id"]]
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [x / width, y / height, w / width, h / height]
+
+
+@each
+def normalised_centres(record, context):
+    width, height = context["sizes"][record["image_id"]]
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [(x + w / 2) / width, (y + h / 2) / height, w / width, h / height]
+
+
+@each
+def larger_image(record, context):
+    record["bbox"] = [2 * value for value in record["bbox"]]
+
+
+@each
+def one_score(record, context):
+    record["score"] = 0.5
+
+
+@each
+def rounded_scores(record, context):
+    record["score"] = round(record["score"], 1)
+
+
+@each
+def held_out(record, context):
+    if record["image_id"] % 3 == 0:
+        record["category_id"] = context["held_out"][0]
+
+
+def written_twice(records, context):
+    return records + [dict(r) for r in records[:50]]
+
+
+def percent_scores(records, context):
+    for record in records[:7]:
+        record["score"] *= 100
+    return records
+
+
+PLANTS = {
+    # name: (split, plant, kinds that fire, words of the first kind's text)
+    "ids from 0": ("iid_test", shift(-1), ["shifted ids", "held-out ids"], "ids counted from 0"),
+    "ids one too high": ("iid_test", shift(1), ["shifted ids", "held-out ids"], "shifted by one"),
+    "class numbers from 0": (
+        "iid_test",
+        class_numbers(0),
+        ["shifted ids", "held-out ids"],
+        "counts the 65 trained species from 0",
+    ),
+    "class numbers from 1": (
+        "iid_test",
+        class_numbers(1),
+        ["shifted ids", "held-out ids"],
+        "counts the 65 trained species from 1",
+    ),
+    "corners": ("iid_test", corners, ["box layout", "boxes outside"], "corners [x1, y1, x2, y2]"),
+    "corners on semantic_ood": (
+        "semantic_ood",
+        corners,
+        ["box layout", "boxes outside"],
+        "corners [x1, y1, x2, y2]",
+    ),
+    "centres": ("iid_test", centres, ["box layout", "boxes outside"], "centres [cx, cy, w, h]"),
+    "x and y swapped": ("iid_test", swapped, ["box layout", "boxes outside"], "[y, x, h, w]"),
+    "normalised": ("iid_test", normalised, ["normalised boxes"], "shares of the image"),
+    "normalised centres": (
+        "iid_test",
+        normalised_centres,
+        ["normalised boxes"],
+        "instead of pixels, and centres",
+    ),
+    "another size": ("iid_test", larger_image, ["boxes outside"], "an image of another size"),
+    "constant score": ("iid_test", one_score, ["tied scores"], "scores are 0.5"),
+    "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "different scores for"),
+    "held-out ids": ("iid_test", held_out, ["held-out ids"], "no training image holds"),
+    "held-out ids on semantic_ood": (
+        "semantic_ood",
+        held_out,
+        ["held-out ids"],
+        "no training image holds",
+    ),
+    "written twice": ("iid_test", written_twice, ["repeated records"], "50 detections"),
+    "dropped": (
+        "iid_test",
+        percent_scores,
+        ["dropped records"],
+        "7 invalid records dropped",
+    ),
+}
+
+
+def planted(tree, folder, split, plant):
+    benchmark, benchmark_dir, model = tree
+    records = json.loads((model / f"{split}_predictions.json").read_text())
+    ids = benchmark.categories.ids.tolist()
+    context = {
+        "sizes": sizes(benchmark_dir, split),
+        "ids": ids,
+        "trained": trained(benchmark),
+        "held_out": sorted(set(ids) - set(trained(benchmark))),
+    }
+    (folder / f"{split}_predictions.json").write_text(json.dumps(plant(records, context)))
+    return evidence(benchmark, folder, split, "drop")
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_fires_on_its_mistake_and_says_so(tree, tmp_path, name):
+    split, plant, kinds, words = PLANTS[name]
+    found = fired(planted(tree, tmp_path, split, plant))
+    assert sorted(found) == sorted(kinds)
+    assert words in found[kinds[0]][0]
+
+
+def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path):
+    benchmark, _, model = tree
+    kept = set(benchmark.split("iid_test").image_ids.tolist())
+    records = json.loads((model / "semantic_ood_predictions.json").read_text())
+    records = [r for r in records if r["image_id"] in kept]
+    (tmp_path / "iid_test_predictions.json").write_text(json.dumps(records))
+    found = fired(evidence(benchmark, tmp_path, "iid_test"))
+    assert list(found) == ["another split", "boxes outside"]
+    assert "likely the predictions of semantic_ood" in found["another split"][0]
+
+
+def test_every_kind_of_warning_is_planted_here():
+    kinds = {kind for _, _, expected, _ in PLANTS.values() for kind in expected}
+    assert kinds | {"another split"} == set(WARNINGS)
+
+
+def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
+    made = write_synthetic(
+        tmp_path, sweep=True, scale=0.01, test_scale=0.15, boxes_per_specimen=10, jobs=2
+    )
+    benchmark = load_benchmark(made.benchmark_dir)
+    seen = {}
+    for model in sorted(made.predictions_dir.iterdir()):
+        for split in DEFAULT_SPLITS:
+            seen[model.name, split] = warnings_of(evidence(benchmark, model, split))
+    assert len(seen) == 153 * 3
+    assert {key: texts for key, texts in seen.items() if texts} == {}
+
+
+# --------------------------------------------------------------------------------------------
+# Borders, by hand
+# --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Writes 40 images with one specimen each and the given detections; returns the evidence."""
+
+    def make(rows, *, split="iid_test", listed=(1, 2), size=(1000, 1000)):
+        truth = [[i, 1 + i % 2, [100, 200, 50, 60]] for i in range(1, 41)]
+        write_split(tmp_path, split, truth, listed=listed, size=size)
+        write_taxonomy(tmp_path, range(1, 200))
+        write_predictions(tmp_path, split, rows)
+        return evidence(load_benchmark(tmp_path), tmp_path, split)
+
+    return make
+
+
+def right(score=lambda i: 0.5 + i / 100):
+    return [[i, 1 + i % 2, [100, 200, 50, 60], score(i)] for i in range(1, 41)]
+
+
+def test_sound_and_empty_files_raise_nothing(small):
+    assert warnings_of(small(right())) == []
+    empty = small([])
+    assert warnings_of(empty) == []
+    assert notes_of(empty) == ["no prediction: every specimen is missed"]
+
+
+def test_names_all_wrong_are_no_shift(small):
+    rows = [[i, 2 - i % 2, box, score] for i, _, box, score in right()]
+    # 1 and 2 changed about: adding or taking 1 is right for half of them, so it does explain;
+    # all names alike is just a bad model
+    assert list(fired(small(rows))) == ["shifted ids"]
+    assert warnings_of(small([[i, 1, box, score] for i, _, box, score in right()])) == []
+
+
+@pytest.mark.parametrize(("beyond", "warned"), [(2, True), (1, False)])
+def test_share_of_boxes_outside(small, beyond, warned):
+    rows = right()
+    for row in rows[:beyond]:
+        row[2] = [900, 200, 111.5, 60]
+    given = small(rows)
+    text = "5 % of boxes end outside their 1000x1000 image (x+w=1011.5)"
+    assert any(text in warning for warning in warnings_of(given)) == warned
+    assert ("1 box ends outside the image" in notes_of(given)) == (not warned)
+
+
+def test_boxes_may_overshoot_by_one_percent_and_a_pixel(small):
+    rows = [[i, c, [900, 200, 111, 60], s] for i, c, _, s in right()]
+    assert "boxes outside" not in fired(small(rows))
+    rows = [[i, c, [-11, 200, 50, 60], s] for i, c, _, s in right()]
+    assert "boxes outside" not in fired(small(rows))
+    rows = [[i, c, [-11.5, 200, 50, 60], s] for i, c, _, s in right()]
+    assert "(x=-11.5)" in fired(small(rows))["boxes outside"][0]
+
+
+def test_images_of_unknown_size_raise_no_doubt(small):
+    rows = [[i, c, [9000, 200, 50, 60], s] for i, c, _, s in right()]
+    assert warnings_of(small(rows, size=(None, None))) == []
+
+
+def test_few_equal_scores_say_nothing(small):
+    assert warnings_of(small(right(lambda i: 0.5)[:19])) == []
+    assert list(fired(small(right(lambda i: 0.5)[:20]))) == ["tied scores"]
+
+
+def test_one_repeated_record_in_forty_is_told(small):
+    rows = right()
+    text = fired(small([*rows, rows[6]]))["repeated records"][0]
+    assert text.startswith("1 detection (2 %) repeat another one to the last digit, as on image 7")
+    rows.append([7, 1, [100, 200, 50, 60], rows[6][3]])  # another name: no repetition
+    rows.append([7, 2, [100, 200, 50, 60.5], rows[6][3]])
+    assert warnings_of(small(rows)) == []
+
+
+def test_boxes_without_size_are_noted(small):
+    rows = right()
+    rows[0][2] = [100, 200, 0, 60]
+    assert notes_of(small(rows)) == ["1 box without width or height: false positives"]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 5, "0 %"),
+        (5, 5, "100 %"),
+        (1, 3, "33 %"),
+        (1, 1000, "0.1 %"),
+        (1, 30_000, "0.003 %"),
+        (999, 1000, "99.9 %"),
+    ],
+)
+def test_percent_never_hides_a_part(part, whole, text):
+    assert percent(part, whole) == text
+
+
+def test_scores_of_five_decimals_are_no_ties(small):
+    generator = np.random.default_rng(0)
+    scores = np.round(0.001 * np.exp(generator.random(4000) ** 2.2 * 6.9), 5).tolist()
+    boxes = generator.random((4000, 4)) * 400
+    rows = [
+        [1 + i % 40, 1, b, s] for i, (b, s) in enumerate(zip(boxes.tolist(), scores, strict=True))
+    ]
+    assert "tied scores" not in fired(small(rows))
