@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmark_eval.benchmark import Benchmark, SplitTruth
 from benchmark_eval.coco import CAPS
-from benchmark_eval.coco_files import Bools, Floats, Ints
+from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.matching import Detections, find_pairs
 from benchmark_eval.metrics.split import SplitData
 from benchmark_eval.predictions import Predictions, rows_of_images

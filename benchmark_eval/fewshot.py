@@ -24,7 +24,8 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.benchmark import ANNOTATIONS, Benchmark, load_benchmark
-from benchmark_eval.coco_files import Bools, Ints, RawSplit, read_split
+from benchmark_eval.coco_files import RawSplit, read_split
+from benchmark_eval.columns import Bools, Ints
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.files import write_bytes_atomic, write_text_atomic
 from benchmark_eval.manifest import Manifest, parse_budget, read_manifest

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from benchmark_eval.coco_files import Bools, Ints
+from benchmark_eval.columns import Bools, Ints
 from benchmark_eval.manifest import ALL
 
 GRID = (
