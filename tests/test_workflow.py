@@ -1,0 +1,424 @@
+"""The workflow as users meet it: snakemake itself, run on a tiny sweep.
+
+One sweep is run once; each test works on a copy of it. Most look at what snakemake plans
+(``--dry-run``), which is what decides whether results are right; those about faults and bytes run.
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from base64 import urlsafe_b64decode
+
+import pytest
+from workflow_sweep import MODELS, ROOT, SPLITS, Sweep, edit_unseen, write_predictions
+
+from benchmark_eval.sweep import tables
+
+pytestmark = pytest.mark.workflow
+
+ALL = set(MODELS)
+READ = {"plot_sweep", "report"}
+AFTER = {"aggregate", *READ}
+NOTHING = (set(), set())
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory):
+    """A sweep that has run."""
+    sweep = Sweep.make(tmp_path_factory.mktemp("base") / "sweep")
+    sweep.output = sweep.run()
+    return sweep
+
+
+@pytest.fixture
+def sweep(base, tmp_path):
+    """A copy of the sweep that has run, for one test to change."""
+    return base.copy(tmp_path / "sweep")
+
+
+@pytest.fixture(scope="session")
+def copied_workflow(tmp_path_factory):
+    """A copy of the workflow and of the package, as edits must not touch the tested ones."""
+    folder = tmp_path_factory.mktemp("other") / "repository"
+    for name in ("workflow", "benchmark_eval", "config", "profiles"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+# what a run leaves
+
+
+def test_a_run_leaves_every_file_and_keeps_every_name(base):
+    results = base.folder / "results"
+    for model in MODELS:
+        assert json.loads(base.summary(model).read_text())["model"] == model
+        for suffix in ("summary.csv", "per_species.csv", "report.txt", "detections.csv"):
+            assert (results / f"models/{model}/{model}_{suffix}").stat().st_size
+        assert (results / f"logs/evaluate_model/{model}.log").stat().st_size
+        assert (results / f"benchmarks/evaluate_model/{model}.tsv").stat().st_size
+    assert {path.name for path in (results / "models").iterdir()} == ALL
+    aggregated = {path.name for path in (results / "aggregated").iterdir()}
+    assert aggregated == {*tables.FILES, "report.md"}
+    assert list((results / "plots").glob("*.svg"))
+    assert not list((results / "plots").glob("*.png"))
+    assert not (results / ".state/running.json").exists()
+    assert not list(results.rglob("*.tmp"))
+
+
+def test_a_second_run_has_nothing_to_do(sweep):
+    assert "Nothing to be done" in sweep.run()
+    assert sweep.compared() == Sweep(sweep.folder).compared()
+
+
+def test_lint_has_nothing_to_say(base, tmp_path):
+    assert "good condition" in Sweep(tmp_path).run("--lint")
+
+
+def test_a_config_without_data_says_what_to_set(tmp_path):
+    """The shipped config, reached from a folder that has none."""
+    output = Sweep(tmp_path).run(ok=False)
+    assert "nothing to score: benchmark_dir and manifest not set" in output
+    assert "make demo" in output
+    assert "evaluate_model" in Sweep(tmp_path).run("--list-rules")
+
+
+# what makes results out of date, and what does not
+
+
+def test_touching_every_prediction_file_reruns_nothing(sweep):
+    for model in MODELS:
+        for split in SPLITS:
+            sweep.predictions(model, split).touch()
+    (sweep.folder / "data/manifest.csv").touch()
+    for path in (sweep.folder / "data/benchmark").rglob("*.json"):
+        path.touch()
+    assert sweep.planned() == NOTHING
+
+
+def test_an_edit_that_neither_size_nor_time_shows_reruns_that_model(sweep):
+    model = "007"
+    before = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
+    edit_unseen(sweep.predictions(model))
+    sweep.run("tables")
+    after = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
+    assert {name for name in MODELS if before[name] != after[name]} == {model}
+    assert sweep.planned("tables") == NOTHING
+
+
+def test_the_same_after_snakemake_lost_its_memory(sweep):
+    shutil.rmtree(sweep.folder / ".snakemake")
+    assert sweep.planned() == NOTHING
+    edit_unseen(sweep.predictions("NA", "semantic_ood"))
+    assert sweep.planned() == ({"NA"}, AFTER)
+    # another dry run does not swallow it
+    assert sweep.planned() == ({"NA"}, AFTER)
+
+
+def test_the_same_when_snakemake_looks_at_times_alone(sweep):
+    assert sweep.planned("--rerun-triggers", "mtime") == NOTHING
+    edit_unseen(sweep.predictions("1e5", "inat_test"))
+    assert sweep.planned("--rerun-triggers", "mtime") == ({"1e5"}, AFTER)
+
+
+def test_an_edit_that_is_taken_back_reruns_nothing(sweep):
+    path = sweep.predictions("None")
+    original = path.read_bytes()
+    edit_unseen(path)
+    assert sweep.planned() == ({"None"}, AFTER)
+    path.write_bytes(original)
+    assert sweep.planned() == NOTHING
+
+
+def test_a_changed_benchmark_reruns_everything(sweep):
+    path = sweep.folder / "data/benchmark/species_taxonomy.csv"
+    path.write_text(path.read_text().replace("Xa", "Xb"))
+    assert sweep.planned() == (ALL, {"index_benchmark", *AFTER})
+
+
+def test_edits_of_code_rerun_what_uses_it(sweep, copied_workflow, tmp_path):
+    copy = shutil.copytree(copied_workflow, tmp_path / "repository")
+    sweep.snakefile = copy / "Snakefile"
+    sweep.env["PYTHONPATH"] = str(copy)
+    assert sweep.planned() == NOTHING
+    edits = [
+        ("report/sentences.py", (set(), READ)),
+        ("report/style.mplstyle", (set(), READ)),
+        ("sweep/statistics.py", (set(), AFTER)),
+        ("voc/__init__.py", NOTHING),
+        ("plan.py", NOTHING),
+        ("metrics/calibration.py", (ALL, AFTER)),
+    ]
+    for name, wanted in edits:
+        path = copy / "benchmark_eval" / name
+        original = path.read_text()
+        path.write_text(original + "\n# an edit\n")
+        assert sweep.planned() == wanted, name
+        path.write_text(original)
+    assert sweep.planned() == NOTHING
+
+
+def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_workflow):
+    sweep.env["PYTHONPATH"] = str(copied_workflow)
+    output = sweep.run("--dry-run", ok=False)
+    assert "two copies of benchmark_eval" in output
+    assert str(copied_workflow / "benchmark_eval") in output
+
+
+def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
+    write_predictions(
+        sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", worth=9
+    )
+    sweep.write_manifest({**MODELS, "new": ("global_uniform", "all", 1)})
+    assert sweep.planned() == ({"new"}, AFTER)
+    sweep.write_manifest({name: MODELS[name] for name in MODELS if name != "007"})
+    assert sweep.planned() == (set(), AFTER)
+    sweep.write_manifest(MODELS)
+    assert sweep.planned() == NOTHING
+
+
+def test_a_row_under_another_condition_aggregates_again(sweep):
+    sweep.write_manifest({**MODELS, "NA": ("global_uniform", "5", 0)})
+    assert sweep.planned() == (set(), AFTER)
+    sweep.write_manifest(dict(reversed(MODELS.items())))
+    assert sweep.planned() == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("iou=0.75", (ALL, AFTER)),
+        ("engine=pycocotools", (ALL, AFTER)),
+        ("on_invalid=drop", (ALL, AFTER)),
+        ("detections=false", (ALL, AFTER)),
+        ("splits=iid_test,inat_test", (ALL, AFTER)),
+        ("plot_formats=[png,svg]", (set(), READ)),
+        ("allow_missing=false", NOTHING),
+        ("iou=0.50", NOTHING),
+        ("splits=semantic_ood,iid_test,inat_test", NOTHING),
+    ],
+)
+def test_options_rerun_what_they_change(base, tmp_path, option, wanted):
+    # by stamps alone: a params trigger must not be what finds it
+    sweep = base.copy(tmp_path / "sweep")
+    assert sweep.planned("--rerun-triggers", "mtime", "--config", option) == wanted
+
+
+# what stops before anything runs
+
+
+def test_all_faults_of_a_config_come_in_one_message(sweep):
+    sweep.configure(engine="quick", iuo=0.5)
+    output = sweep.run("--config", "allow_missing=perhaps", ok=False)
+    assert "3 problems found" in output
+    for text in ("engine: found 'quick'", "did you mean 'iou'?", "allow_missing: found 'perhaps'"):
+        assert text in output
+    assert "Traceback" not in output
+
+
+def test_every_missing_file_of_every_model_is_named_by_condition(sweep):
+    sweep.predictions("1e5", "inat_test").unlink()
+    sweep.predictions("1e5", "semantic_ood").write_bytes(b"")
+    shutil.rmtree(sweep.folder / "data/predictions/NA")
+    output = sweep.run(ok=False)
+    assert "5 problems found" in output
+    lines = [line for line in output.splitlines() if "_predictions.json" in line]
+    assert [line.split(", ")[0].split("/")[-1] for line in lines] == [
+        "iid_test_predictions.json",
+        "inat_test_predictions.json",
+        "semantic_ood_predictions.json",
+        "inat_test_predictions.json",
+        "semantic_ood_predictions.json",
+    ]
+    assert "model 'NA', global_uniform k=1, seed 0" in lines[0]
+    assert "model '1e5', global_uniform k=all, seed 0" in lines[3]
+    assert "found an empty file" in lines[4]
+
+
+def test_missing_models_may_be_left_out_and_are_told(sweep):
+    shutil.rmtree(sweep.folder / "data/predictions/NA")
+    sweep.configure(allow_missing=True)
+    assert sweep.planned() == (set(), AFTER)
+    sweep.run()
+    assert sweep.planned() == NOTHING
+    aggregated = json.loads((sweep.folder / "results/aggregated/aggregated.json").read_text())
+    # the manifest's seeds are uneven, so cells without a model are listed too
+    assert [cell["model"] for cell in aggregated["missing"] if cell["model"]] == ["NA"]
+    assert "NA" in (sweep.folder / "results/aggregated/report.md").read_text()
+
+
+def test_no_predictions_at_all_is_a_fault_even_so(sweep):
+    sweep.configure(allow_missing=True, predictions_dir="data/predictionz")
+    output = sweep.run(ok=False)
+    assert "not one of its 5 models" in output
+    assert "data/predictionz" in output
+
+
+def test_a_file_that_is_there_twice_is_a_fault(sweep):
+    path = sweep.predictions("007")
+    path.with_name(f"{path.name}.gz").write_bytes(b"x")
+    sweep.configure(allow_missing=True)
+    output = sweep.run(ok=False)
+    assert "this file and the same with .gz" in output
+    assert "1 problem found" in output
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "-x", ".x", " x", "{model}", "<results>"])
+def test_hostile_names_are_refused(sweep, name):
+    sweep.write_manifest({**MODELS, name: ("global_uniform", "5", 7)})
+    output = sweep.run("--dry-run", ok=False)
+    assert "1 problem found" in output
+    assert "row 6 (line 7)" in output
+
+
+@pytest.mark.parametrize("lost", ["manifest.csv", "benchmark/species_taxonomy.csv"])
+def test_what_cannot_be_read_is_named(sweep, lost):
+    (sweep.folder / "data" / lost).unlink()
+    output = sweep.run("--dry-run", ok=False)
+    assert f"data/{lost}" in output
+    assert "No such file" in output or "no such file" in output
+
+
+# what a failed or killed run leaves
+
+
+def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
+    good = sweep.compared()
+    path = sweep.predictions("007")
+    original = path.read_bytes()
+    path.write_bytes(original[:-1])
+    output = sweep.run(ok=False)
+    assert str(path.relative_to(sweep.folder)) in output
+    results = sweep.folder / "results"
+    assert not list(results.glob("aggregated/*"))
+    assert not list(results.glob("plots/*"))
+    assert not sweep.summary("007").exists()
+    assert sweep.summary("NA").exists()
+    log = (results / "logs/evaluate_model/007.log").read_text()
+    assert "iid_test_predictions.json" in log
+    path.write_bytes(original)
+    sweep.run()
+    assert sweep.compared() == good
+
+
+def test_a_run_that_was_killed_is_repaired_by_the_next(sweep):
+    good = sweep.compared()
+    shutil.rmtree(sweep.folder / "results")
+    with subprocess.Popen(
+        sweep.command(),
+        cwd=sweep.folder,
+        env=sweep.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        incomplete = sweep.folder / ".snakemake/incomplete"
+        models = sweep.folder / "results/models"
+        until = time.monotonic() + 60
+        while not (models.exists() and any(incomplete.iterdir())) and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    assert any((sweep.folder / ".snakemake/locks").iterdir())
+    unfinished = [urlsafe_b64decode(path.name).decode() for path in incomplete.iterdir()]
+    assert unfinished
+    # killed between two files of a job: what is there is not all of it
+    for name in unfinished:
+        (sweep.folder / name).write_text("what an unfinished job has left")
+    # no --unlock, no --rerun-incomplete
+    output = sweep.run("--workflow-profile", "none")
+    assert "The last run was killed" in output
+    assert sweep.compared() == good
+    assert not (sweep.folder / "results/.state/running.json").exists()
+
+
+def test_a_run_that_lives_is_left_alone(sweep):
+    """Its stamps stay, and snakemake itself refuses to run beside it."""
+    from benchmark_eval.recovery import note_running
+
+    edit_unseen(sweep.predictions("NA"))
+    stamp = sweep.folder / "results/.state/models/NA.json"
+    before = stamp.read_bytes()
+    note_running(sweep.folder / "results/.state/running.json")
+    locks = sweep.folder / ".snakemake/locks"
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").write_text("results/aggregated/aggregated.json\n")
+    assert sweep.planned() == NOTHING
+    assert stamp.read_bytes() == before
+    (locks / "0.output.lock").unlink()
+    assert sweep.planned() == ({"NA"}, AFTER)
+
+
+# where it runs
+
+
+def test_the_same_bytes_whatever_the_circumstances(base, tmp_path):
+    other = Sweep(tmp_path / "an other place")
+    shutil.copytree(base.folder / "data", other.folder / "data", copy_function=shutil.copy)
+    (other.folder / "config").mkdir()
+    other.configure()
+    other.write_manifest(dict(reversed(MODELS.items())))
+    other.env = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    other.run("--cores", "1")
+    found, wanted = other.compared(), base.compared()
+    assert sorted(found) == sorted(wanted)
+    assert [name for name in wanted if found[name] != wanted[name]] == []
+
+
+def test_a_working_directory_that_has_only_data(base, tmp_path):
+    """--directory, from elsewhere, with the config named on the command line."""
+    folder = tmp_path / "work here"
+    shutil.copytree(base.folder / "data", folder / "data")
+    config = ["--configfile", str(base.folder / "config/config.yaml")]
+    sweep = Sweep(folder)
+    wanted = (ALL, {"index_benchmark", *AFTER})
+    assert sweep.planned("--directory", str(folder), *config, cwd=tmp_path) == wanted
+    assert (folder / "results/.state/sweep.json").exists()
+    assert not (tmp_path / "results").exists()
+
+
+def test_as_a_module_of_another_workflow(base, tmp_path):
+    shutil.copytree(base.folder / "data", tmp_path / "data")
+    (tmp_path / "Snakefile").write_text(f"""
+CONFIG = {{
+    "benchmark_dir": "data/benchmark",
+    "predictions_dir": "data/predictions",
+    "manifest": "data/manifest.csv",
+}}
+
+
+module strict:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: {{**CONFIG, "iou": 0.75}}
+    prefix: "strict"
+
+
+use rule * from strict as strict_*
+
+
+module plain:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: CONFIG
+
+
+use rule * from plain as plain_*
+
+
+rule both:
+    input: rules.strict_all.input, rules.plain_all.input
+    default_target: True
+
+
+onstart:
+    strict.onstart()
+    plain.onstart()
+""")
+    sweep = Sweep(tmp_path, snakefile=tmp_path / "Snakefile")
+    _, rules = sweep.planned()
+    assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules
+    sweep.run("strict/results/models/NA/NA_summary.json", "results/models/NA/NA_summary.json")
+    strict = json.loads((tmp_path / "strict/results/models/NA/NA_summary.json").read_text())
+    assert strict["config"]["iou_threshold"] == 0.75
+    plain = tmp_path / "results/models/NA/NA_summary.json"
+    assert plain.read_bytes() == base.summary("NA").read_bytes()

@@ -1,0 +1,263 @@
+"""The plan of a sweep and the recovery from a killed run, without snakemake."""
+
+import json
+import os
+import subprocess
+import sys
+from base64 import urlsafe_b64encode
+
+import pytest
+from workflow_sweep import MODELS, Sweep
+
+from benchmark_eval import recovery
+from benchmark_eval.config import read_config
+from benchmark_eval.errors import InputError, UsageError
+from benchmark_eval.plan import load_plan, remove_outdated
+from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    sweep = Sweep.make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return sweep
+
+
+def plan(main=True):
+    return load_plan(read_config("config/config.yaml"), "results", main=main)
+
+
+def test_models_are_in_table_order_whatever_the_manifest_says(sweep):
+    order = ["NA", "007", "1e5", "it's 5% $HOME;", "None"]
+    assert list(plan().models) == order
+    sweep.write_manifest(dict(reversed(MODELS.items())))
+    assert list(plan().models) == order
+
+
+def test_the_pattern_of_models_is_these_names_and_no_others(sweep):
+    import re
+
+    sweep.write_manifest({"a.b": MODELS["NA"], "a.b+c|d": MODELS["1e5"]})
+    pattern = re.compile(plan(main=False).model_pattern())
+    assert pattern.fullmatch("a.b")
+    assert pattern.fullmatch("a.b+c|d")
+    assert not pattern.fullmatch("axb")
+    assert not pattern.fullmatch("d")
+
+
+def test_only_the_planning_process_writes(sweep):
+    plan(main=False)
+    assert not (sweep.folder / "results").exists()
+    plan()
+    stamps = sorted((sweep.folder / "results/.state").rglob("*.json"))
+    names = {path.stem for path in stamps}
+    assert names >= {*MODELS, "benchmark", "sweep", "report"}
+    before = [path.stat().st_mtime_ns for path in stamps if path.stem != "digests"]
+    plan()
+    assert [path.stat().st_mtime_ns for path in stamps if path.stem != "digests"] == before
+
+
+def test_a_job_sees_the_models_that_were_planned(sweep):
+    path = sweep.predictions("NA")
+    data = path.read_bytes()
+    path.unlink()
+    sweep.configure(allow_missing=True)
+    assert plan().missing == ("NA",)
+    # the file comes back while jobs run: they stay with the plan
+    path.write_bytes(data)
+    assert plan(main=False).missing == ("NA",)
+    assert plan().missing == ()
+    assert plan(main=False).missing == ()
+
+
+def test_stamps_hold_no_path_and_no_time(sweep):
+    plan()
+    text = "".join(p.read_text() for p in (sweep.folder / "results/.state/models").iterdir())
+    assert str(sweep.folder) not in text
+    assert "data/" not in text
+    stamp = json.loads((sweep.folder / "results/.state/models/NA.json").read_text())
+    assert sorted(stamp) == sorted(
+        ["benchmark", "code", "detections", "engine", "iou", "on_invalid", "predictions"]
+    )
+    assert sorted(stamp["predictions"]) == ["iid_test", "inat_test", "semantic_ood"]
+
+
+def test_compressed_predictions_are_found(sweep):
+    path = sweep.predictions("NA")
+    path.rename(path.with_name(f"{path.name}.gz"))
+    assert plan().prediction_files("NA")[0].endswith("iid_test_predictions.json.gz")
+
+
+def test_a_model_without_a_folder_of_predictions_is_told(sweep):
+    sweep.configure(predictions_dir=None)
+    with pytest.raises(UsageError, match="predictions_dir"):
+        plan()
+
+
+@pytest.mark.parametrize("key", ["benchmark_dir", "predictions_dir", "manifest"])
+def test_paths_that_snakemake_would_read_as_patterns_are_refused(sweep, key):
+    (sweep.folder / "data").rename(sweep.folder / "da{t}a")
+    paths = {
+        "benchmark_dir": "da{t}a/benchmark",
+        "predictions_dir": "da{t}a/predictions",
+        "manifest": "da{t}a/manifest.csv",
+    }
+    sweep.configure(**paths)
+    with pytest.raises(InputError) as caught:
+        plan()
+    assert f"config, {key}" in [problem.file for problem in caught.value.problems]
+
+
+def test_a_folder_that_is_no_benchmark(sweep):
+    sweep.configure(benchmark_dir="data/predictions")
+    with pytest.raises(InputError) as caught:
+        plan()
+    assert [p.kind for p in caught.value.problems] == ["no-annotations", "no-taxonomy"]
+
+
+def test_training_annotations_are_part_of_the_sweep(sweep):
+    manifest = sweep.folder / "data/manifest.csv"
+    lines = manifest.read_text().splitlines()
+    lines = [f"{lines[0]},train_annotations", *(f"{line},subset.json" for line in lines[1:])]
+    manifest.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=r"subset\.json"):
+        plan()
+    stamp = sweep.folder / "results/.state/sweep.json"
+    texts = []
+    for content in ("[1]", "[2]"):
+        (sweep.folder / "data/subset.json").write_text(content)
+        plan()
+        texts.append(stamp.read_text())
+    assert texts[0] != texts[1]
+
+
+# outdated results
+
+
+def test_results_stay_where_record_and_stamp_agree_and_go_where_not(tmp_path):
+    record, stamp, result = (tmp_path / name for name in ("record", "stamp", "result"))
+
+    def remaining(made, now):
+        for path, text in ((record, made), (stamp, now), (result, "old")):
+            path.unlink(missing_ok=True)
+            if text is not None:
+                path.write_text(text)
+        remove_outdated([(record, stamp, [result, tmp_path / "never made"])])
+        return result.exists()
+
+    assert remaining("1", "1")
+    assert not remaining("1", "2")
+    assert not record.exists()
+    assert not remaining(None, "1")
+    assert not remaining("1", None)
+
+
+# a killed run
+
+
+def leave_a_killed_run(folder, *, host=None, output="results/models/a/a_summary.json", job=None):
+    """What kill -9 leaves: a note of a dead process, locks, a marker and half of the outputs."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from benchmark_eval.recovery import note_running; note_running('results/note')",
+        ],
+        check=True,
+        cwd=folder,
+    )
+    assert done.returncode == 0
+    note = folder / "results/note"
+    if host is not None:
+        note.write_text(json.dumps({**json.loads(note.read_text()), "host": host}))
+    name = urlsafe_b64encode(output.encode()).decode()
+    parts = [name[at : at + 254] for at in range(0, len(name), 254)]
+    parts = [f"@{part}" for part in parts[:-1]] + parts[-1:]
+    marker = folder.joinpath(".snakemake/incomplete", *parts)
+    lock = folder / ".snakemake/locks/0.input.lock"
+    result = folder / output
+    for path, text in (
+        (lock, "x"),
+        (result, "half"),
+        (marker, json.dumps({"external_jobid": job})),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return note, lock, result, marker
+
+
+def test_a_killed_run_is_cleared_away_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    long_name = f"results/models/{'m' * 180}/{'m' * 180}_summary.json"
+    for output in ("results/models/a/a_summary.json", long_name):
+        left = leave_a_killed_run(tmp_path, output=output)
+        assert not other_run("results/note")
+        assert clear_killed_run("results/note", "results")
+        assert [path.exists() for path in left] == [False] * 4
+        assert not clear_killed_run("results/note", "results")
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["models"]
+
+
+def test_what_lies_outside_the_results_is_not_touched(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, _, result, marker = leave_a_killed_run(tmp_path, output="data/mine.json")
+    assert clear_killed_run("results/note", "results")
+    assert result.exists()
+    assert marker.exists()
+
+
+def test_jobs_that_a_cluster_may_still_run_are_left_to_snakemake(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, lock, result, marker = leave_a_killed_run(tmp_path, job="4711")
+    assert clear_killed_run("results/note", "results")
+    assert not lock.exists()
+    assert result.exists()
+    assert marker.exists()
+
+
+def test_a_run_on_another_host_cannot_be_judged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    left = leave_a_killed_run(tmp_path, host="another-host")
+    assert not clear_killed_run("results/note", "results")
+    assert all(path.exists() for path in left)
+    assert other_run("results/note")
+
+
+def test_a_living_run_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, lock, result, marker = leave_a_killed_run(tmp_path)
+    note_running("results/note")
+    assert not clear_killed_run("results/note", "results")
+    assert other_run("results/note")
+    assert all(path.exists() for path in (lock, result, marker))
+    lock.unlink()
+    assert not other_run("results/note")
+    note_finished("results/note")
+    note_finished("results/note")
+    assert not (tmp_path / "results/note").exists()
+
+
+def test_a_process_number_that_was_given_out_again_is_another_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    note_running("results/note")
+    note = tmp_path / "results/note"
+    owner = json.loads(note.read_text())
+    assert owner["pid"] == os.getpid()
+    note.write_text(json.dumps({**owner, "started": "1"}))
+    assert clear_killed_run("results/note", "results")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"host": 1, "pid": "x"}'])
+def test_a_note_that_cannot_be_read_is_no_reason_to_clear(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    left = leave_a_killed_run(tmp_path)
+    left[0].write_text(text)
+    assert not clear_killed_run("results/note", "results")
+    assert all(path.exists() for path in left)
+
+
+def test_without_proc_nothing_is_judged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    leave_a_killed_run(tmp_path)
+    monkeypatch.setattr(recovery, "_started", lambda pid: None)
+    assert not clear_killed_run("results/note", "results")
