@@ -18,6 +18,8 @@ UNKNOWN_BAND = "sister_species"
 DEFAULT = ("iid_test", "inat_test", "semantic_ood")
 NAMED = ("iid_test", "inat_test")
 SIZES = ((20, 20), (20, 40), (40, 40), (32, 32), (100, 60), (96, 96), (200, 120))
+BESIDE = 10
+"""Pixels between two specimens that one detection overlaps alike."""
 TIED_SCORES = (0.0, 0.1, 0.25, 0.3, 0.30000000000000004, 0.5, 0.6, 0.7, 0.9, 1.0)
 COLUMNS = (
     "scientificName,subfamily,tribe,genus,benchmark_role,target_band,distance_band_vs_trainable"
@@ -128,6 +130,8 @@ def draw(seed, folder):
         (case.predictions / name).write_text(json.dumps(records))
         (case.reference_predictions / name).write_text(json.dumps(for_reference))
     _note_twists(dice, truths, splits, iou)
+    if "semantic_ood" in splits:
+        _note_bands(dice, truths["semantic_ood"], {s.number: s.band for s in species})
     return Case(seed, folder, splits, iou, on_invalid, frozenset(dice.twists))
 
 
@@ -243,6 +247,9 @@ def _boxes_of_image(dice, split, image, listed, known):
         other = dice.pick(listed).number if listed and dice.chance(0.5) else number
         if dice.twist("two specimens in one place", 0.15):
             boxes.append(_annotation(dice, image, other, box, crowd=False))
+        if dice.twist("two specimens at one distance", 0.12):
+            beside = [box[0] + BESIDE, *box[1:]]
+            boxes.append(_annotation(dice, image, other, beside, crowd=False))
         if dice.twist("crowd over a specimen", 0.15):
             near = box if dice.chance(0.5) else _moved(dice, box)
             boxes.append(_annotation(dice, image, other, near, crowd=True))
@@ -330,10 +337,23 @@ def _on_image(dice, image, specimens, numbers):
             box = _detected(dice, specimen["bbox"])
             category = specimen["category_id"] if dice.chance(0.55) else dice.pick(numbers)
             records.append(_record(dice, image, category, box))
+    for left in specimens:
+        for right in specimens:
+            if right["bbox"] == [left["bbox"][0] + BESIDE, *left["bbox"][1:]]:
+                records += _between(dice, image, left, right, numbers)
     false_alarms = dice.pick((0, 0, 1, 2))
     return records + [
         _record(dice, image, dice.pick(numbers), _box(dice)) for _ in range(false_alarms)
     ]
+
+
+def _between(dice, image, left, right, numbers):
+    """One that overlaps two specimens alike, and a worse one on either of them."""
+    category = left["category_id"] if dice.chance(0.7) else dice.pick(numbers)
+    x, *rest = left["bbox"]
+    first = _record(dice, image, category, [x + BESIDE / 2, *rest], 0.95)
+    then = _record(dice, image, category, dice.pick((left, right))["bbox"], 0.2)
+    return [first, then] if dice.chance(0.7) else [first]
 
 
 def _detected(dice, box):
@@ -428,6 +448,18 @@ def _note_twists(dice, truths, splits, iou):
             dice.twists.add("few species")
 
 
+def _note_bands(dice, truth, band):
+    """Whether an image holds two bands, and whether one detection can take either."""
+    scored = [a for a in truth["annotations"] if not a["iscrowd"]]
+    for a in scored:
+        for b in scored:
+            bands = {band[a["category_id"]], band[b["category_id"]]} - {""}
+            if a["image_id"] == b["image_id"] and len(bands) == 2:
+                dice.twists.add("two bands on an image")
+                if a["bbox"] == b["bbox"]:
+                    dice.twists.add("two bands in one place")
+
+
 TWISTS = frozenset(
     [
         *("blank rank", "blank band", "unknown band on a trainable species", "two ids of one name"),
@@ -438,7 +470,9 @@ TWISTS = frozenset(
         *("empty split", "split without specimens", "image without specimens", "crowd only"),
         *("empty predictions", "image without predictions", "crowd", "crowd over a specimen"),
         *("crowd in iid_test", "crowd in inat_test", "crowd in semantic_ood", "crowd in train"),
-        *("two specimens in one place", "box of no size", "noise in the coordinates"),
+        *("two bands on an image", "two bands in one place"),
+        *("two specimens in one place", "two specimens at one distance", "box of no size"),
+        "noise in the coordinates",
         *("area: box", "area: absent", "area: border", "area: mask"),
         *("annotation id 0", "image ids not ascending", "image id 0", "ids as integral floats"),
         *("IoU at a threshold", "IoU a hair off a threshold", "another iou"),

@@ -488,6 +488,14 @@ def run_ours(case, output, engine="fast", model="model"):
     return json.loads(files["summary.json"].read_text()), files
 
 
+def ours_of(case):
+    """What ``run_evaluation`` says of a case, without files."""
+    from benchmark_eval import run_evaluation
+
+    options = {"iou": case.iou, "on_invalid": case.on_invalid}
+    return run_evaluation(case.benchmark, case.predictions, case.splits, quiet=True, **options)
+
+
 def run_yardstick(case):
     """The benchmark evaluator's results of a case."""
     return yardstick.run(case.reference, case.reference_predictions, case.splits, case.iou)

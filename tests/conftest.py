@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections import Counter
 
 import pytest
 
@@ -21,15 +22,17 @@ def fresh_seed():
 
 def pytest_terminal_summary(terminalreporter):
     # results travel with the reports, as those do come back from the workers
-    compared = {"yardstick": 0, "pycocotools": 0}
+    counts = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
-            for name, value in getattr(report, "user_properties", ()):
-                if report.when == "call" and name in compared:
-                    compared[name] += value
-    if any(compared.values()):
+            if getattr(report, "when", None) == "call":
+                counts.update({name: n for name, n in report.user_properties if type(n) is int})
+    if counts["yardstick"] or counts["pycocotools"]:
         terminalreporter.write_line(
-            f"parity: {compared['yardstick']:,} values compared with the benchmark's evaluator, "
-            f"{compared['pycocotools']:,} with pycocotools "
+            f"parity: {counts['yardstick']:,} values compared with the benchmark's evaluator, "
+            f"{counts['pycocotools']:,} with pycocotools "
             f"({PARITY_SEED}={os.environ[PARITY_SEED]} draws the same again)"
         )
+    deviations = sorted((name, n) for name, n in counts.items() if name.startswith("deviation "))
+    for name, n in deviations:
+        terminalreporter.write_line(f"parity: {name}: applied {n:,} times")

@@ -5,6 +5,8 @@ run; ``PARITY_SEED`` in the environment replays that. The only exceptions are th
 ``comparison.py``, one for each deviation of docs/deviations.md.
 """
 
+from collections import Counter
+
 import adversarial
 import direct_coco
 import pytest
@@ -31,21 +33,26 @@ def check_draw(seed, folder):
     return comparison
 
 
+def check_draws(first_seed, folder, record_property):
+    """Compare some draws in a row; how many values that was."""
+    n_values, used = 0, Counter()
+    for seed in range(first_seed, first_seed + AT_ONCE):
+        comparison = check_draw(seed, folder / str(seed))
+        n_values += comparison.n_values
+        used += comparison.used
+    record_property("yardstick", n_values)
+    for deviation, count in used.items():
+        record_property(f"deviation {deviation}", count)
+    return n_values
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_equals_the_benchmarks_evaluator(chunk, tmp_path, record_property):
-    n_values = 0
-    for seed in range(chunk * AT_ONCE, (chunk + 1) * AT_ONCE):
-        n_values += check_draw(seed, tmp_path / str(seed)).n_values
-    record_property("yardstick", n_values)
-    assert n_values >= LEAST
+    assert check_draws(chunk * AT_ONCE, tmp_path, record_property) >= LEAST
 
 
 def test_equals_the_benchmarks_evaluator_on_a_fresh_draw(fresh_seed, tmp_path, record_property):
-    n_values = 0
-    for seed in range(fresh_seed, fresh_seed + AT_ONCE):
-        n_values += check_draw(seed, tmp_path / str(seed)).n_values
-    record_property("yardstick", n_values)
-    assert n_values > 1_000
+    assert check_draws(fresh_seed, tmp_path, record_property) > 1_000
 
 
 def test_the_fixed_seeds_meet_every_border(tmp_path):
