@@ -8,8 +8,8 @@ benchmark as one file that loads in milliseconds.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -159,16 +159,38 @@ def _category_names(raws: Iterable[RawSplit], problems: list[Problem]) -> dict[i
     return names
 
 
-def _split_truth(raw: RawSplit, categories: Categories, problems: list[Problem]) -> SplitTruth:
+def _unknown_categories(raw: RawSplit, ids: Ints) -> Iterator[Problem]:
+    """Annotations of a category that no file of the benchmark lists."""
+    for bad in np.flatnonzero(~np.isin(raw.category, ids)):
+        yield Problem(
+            "annotation-category-unknown",
+            raw.file,
+            f"category {raw.category[bad]}",
+            "a category id of the benchmark",
+            f"annotation {raw.annotation_ids[bad]}",
+            "category_id",
+        )
+
+
+def _sound_part(raw: RawSplit, ids: Ints) -> RawSplit:
+    """A faulty file without what would be counted twice or points nowhere."""
+    keep = np.isin(raw.image, raw.image_ids) & np.isin(raw.category, ids)
+    columns = ("annotation_ids", "image", "category", "boxes", "area", "crowd")
+    image_ids, first = np.unique(raw.image_ids, return_index=True)
+    return replace(
+        raw,
+        image_ids=image_ids,
+        sizes=raw.sizes[first],
+        category_ids=np.unique(raw.category_ids),
+        **{name: getattr(raw, name)[keep] for name in columns},
+    )
+
+
+def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
     order = np.argsort(raw.image_ids, kind="stable")
     image_ids = raw.image_ids[order]
     at = np.searchsorted(image_ids, raw.image)
     rows = categories.rows_of(raw.category)
-    for bad in np.flatnonzero(rows < 0):
-        where = f"annotation {raw.annotation_ids[bad]}"
-        found, wanted = f"category {raw.category[bad]}", "a category id of the benchmark"
-        kind = "annotation-category-unknown"
-        problems += [Problem(kind, raw.file, found, wanted, where, "category_id")]
     by_image = np.argsort(at, kind="stable")
     return SplitTruth(
         name=raw.name,
@@ -215,12 +237,36 @@ def _train_counts(
     return np.where(images > 0, images, -1), np.where(images > 0, objects[name_code], -1)
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Whatever can be read of a benchmark folder, and everything that is wrong with it.
+
+    ``benchmark`` is ``None`` where no annotation file can be read; where there are problems it
+    holds the sound parts, good for looking on and never for scoring. ``raws`` are the annotation
+    files as columns, ``taxonomy`` the rows of the taxonomy by species name.
+    """
+
+    benchmark: Benchmark | None
+    raws: tuple[RawSplit, ...]
+    taxonomy: dict[str, dict[str, str]]
+    problems: tuple[Problem, ...]
+
+
 def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
     """Read a benchmark folder. ``InputError`` lists every fault of every file.
 
     Wanted are ``species_taxonomy.csv`` and at least one COCO file in
     ``detection/annotations_coco/``; any of the four splits may be absent.
     """
+    found = survey_benchmark(benchmark_dir)
+    if found.problems:
+        raise InputError(found.problems)
+    assert found.benchmark is not None
+    return found.benchmark
+
+
+def survey_benchmark(benchmark_dir: str | Path) -> Survey:
+    """Read a benchmark folder as far as that goes. ``InputError`` where there is no folder."""
     directory = Path(benchmark_dir)
     problems: list[Problem] = []
     digests: dict[str, str] = {}
@@ -244,9 +290,24 @@ def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
         )
     raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
     names = _category_names(raws, problems)
-    if problems:
-        raise InputError(problems)
+    ids = np.array(sorted(names), np.int64)
+    if len(raws) == len(files) and all(raw.whole for raw in raws):
+        problems += [problem for raw in raws for problem in _unknown_categories(raw, ids)]
+    benchmark = None
+    if raws:
+        sound = [_sound_part(raw, ids) for raw in raws] if problems else raws
+        benchmark = _assemble(sound, names, taxonomy, digests)
+        problems += _odd_bands(benchmark)
+    return Survey(benchmark, tuple(raws), taxonomy, tuple(problems))
 
+
+def _assemble(
+    raws: Sequence[RawSplit],
+    names: dict[int, str],
+    taxonomy: dict[str, dict[str, str]],
+    digests: dict[str, str],
+) -> Benchmark:
+    """All files as one benchmark; every annotation points at an image and a category."""
     ids = np.array(sorted(names), np.int64)
     ordered = [names[i] for i in ids.tolist()]
     ranks = {
@@ -254,11 +315,7 @@ def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
     }
     name_code, _ = _codes(ordered)
     train_raw = next((raw for raw in raws if raw.name == "train"), None)
-    if train_raw is not None and not np.isin(train_raw.category, ids).all():
-        # told below, record by record, with the other files' dangling categories
-        train = None
-    else:
-        train = None if train_raw is None else _train_incidence(train_raw, ids)
+    train = None if train_raw is None else _train_incidence(train_raw, ids)
     n_images, n_objects = _train_counts(train, name_code, len(ids))
     genus_code, genera = ranks["genus"]
     categories = Categories(
@@ -276,22 +333,24 @@ def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
         n_train_images=n_images,
         n_train_objects=n_objects,
     )
-    splits = {raw.name: _split_truth(raw, categories, problems) for raw in raws}
-    if "semantic_ood" in splits:
-        for row in splits["semantic_ood"].listed.tolist():
-            band = categories.distance_band[row]
-            if band and band not in OOD_BANDS:
-                problems.append(
-                    Problem(
-                        "distance-band",
-                        TAXONOMY,
-                        repr(band),
-                        f"blank or one of {', '.join(OOD_BANDS)}",
-                        categories.names[row],
-                        "distance_band_vs_trainable",
-                    )
-                )
-    if problems:
-        raise InputError(problems)
+    splits = {raw.name: _split_truth(raw, categories) for raw in raws}
     known = {name: splits[name] for name in KNOWN_SPLITS if name in splits}
     return Benchmark(categories, known, train, digests)
+
+
+def _odd_bands(benchmark: Benchmark) -> Iterator[Problem]:
+    """Distance bands of unseen species that are none of the three."""
+    if "semantic_ood" not in benchmark.splits:
+        return
+    categories = benchmark.categories
+    for row in benchmark.splits["semantic_ood"].listed.tolist():
+        band = categories.distance_band[row]
+        if band and band not in OOD_BANDS:
+            yield Problem(
+                "distance-band",
+                TAXONOMY,
+                repr(band),
+                f"blank or one of {', '.join(OOD_BANDS)}",
+                categories.names[row],
+                "distance_band_vs_trainable",
+            )

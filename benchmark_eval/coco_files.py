@@ -62,6 +62,8 @@ class RawSplit:
     boxes: Floats
     area: Floats
     crowd: Bools
+    whole: bool = True
+    """Whether every image and category record could be read."""
 
 
 def is_number(value: object) -> bool:
@@ -87,11 +89,16 @@ def show(value: object, width: int = 60) -> str:
 
 
 class _Tolerant:
-    """Reads a COCO file that the typed decoder refused, naming every fault of every record."""
+    """Reads a COCO file that the typed decoder refused, naming every fault of every record.
+
+    Records whose ids are no ids are left out; any other faulty value becomes a harmless one, so
+    that faults that need the whole file can be looked for all the same.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[Problem] = []
+        self.lost = False
 
     def fault(
         self, kind: str, record: str, name: str, found: str, wanted: str, cause: str = ""
@@ -130,55 +137,57 @@ class _Tolerant:
         images = [self._image(i, r) for i, r in enumerate(parts.get("images", []))]
         annotations = [self._annotation(i, r) for i, r in enumerate(parts.get("annotations", []))]
         categories = [self._category(i, r) for i, r in enumerate(parts.get("categories", []))]
-        if self.problems:
+        if len(parts) < 3:
             return None
+        self.lost = None in images or None in categories
         return _Coco(
             [i for i in images if i], [a for a in annotations if a], [c for c in categories if c]
         )
 
-    def _record(self, kind: str, index: int, record: object) -> dict[str, Any]:
+    def _record(self, kind: str, index: int, record: object) -> dict[str, Any] | None:
         if isinstance(record, dict):
             return record
-        self.fault(f"{kind}-shape", f"{kind} record {index}", "", show(record), "a JSON object")
-        return {}
+        self.fault("record-shape", f"{kind} record {index}", "", show(record), "a JSON object")
+        return None
 
-    def _id(self, record: dict[str, Any], where: str, name: str) -> int:
-        value = as_id(record.get(name))
-        if value is None:
-            self.fault(f"{name}-type", where, name, show(record.get(name)), "an integer")
-            return 0
-        return value
+    def _ids(self, record: dict[str, Any], where: str, *names: str) -> list[int] | None:
+        """The ids of these names; None where one is no id."""
+        found = [as_id(record.get(name)) for name in names]
+        for name, value in zip(names, found, strict=True):
+            if value is None:
+                self.fault("id-type", where, name, show(record.get(name)), "an integer")
+        return None if None in found else [value for value in found if value is not None]
 
     def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
         value = record.get(name)
         if value is not None and not is_number(value):
-            self.fault(f"{name}-type", where, name, show(value), "a number of px")
+            self.fault("size-type", where, name, show(value), "a number of px")
             return None
         return value
 
     def _image(self, index: int, record: object) -> _Image | None:
         entry = self._record("image", index, record)
         where = f"image record {index}"
-        if not entry:
+        if entry is None:
             return None
-        return _Image(
-            self._id(entry, where, "id"),
-            self._size(entry, where, "width"),
-            self._size(entry, where, "height"),
-        )
+        ids = self._ids(entry, where, "id")
+        width, height = self._size(entry, where, "width"), self._size(entry, where, "height")
+        return _Image(ids[0], width, height) if ids else None
 
     def _category(self, index: int, record: object) -> _Category | None:
         entry = self._record("category", index, record)
         where = f"category record {index}"
-        if not entry:
+        if entry is None:
             return None
-        if not isinstance(entry.get("name"), str):
-            self.fault("name-type", where, "name", show(entry.get("name")), "text")
-        return _Category(self._id(entry, where, "id"), str(entry.get("name")))
+        name = entry.get("name")
+        if not isinstance(name, str):
+            self.fault("name-type", where, "name", show(name), "text")
+        ids = self._ids(entry, where, "id")
+        return _Category(ids[0], name) if ids and isinstance(name, str) else None
 
     def _annotation(self, index: int, record: object) -> _Annotation | None:
         entry = self._record("annotation", index, record)
-        if not entry:
+        if entry is None:
             return None
         where = f"annotation {show(entry['id'])}" if "id" in entry else f"annotation record {index}"
         box = entry.get("bbox")
@@ -186,7 +195,7 @@ class _Tolerant:
             self.fault(
                 "bbox-type", where, "bbox", show(box), "four finite numbers [x, y, w, h] in px"
             )
-            box = [0.0, 0.0, 0.0, 0.0]
+            box = [0.0, 0.0, 1.0, 1.0]
         crowd = entry.get("iscrowd")
         if "iscrowd" not in entry:
             self.fault(
@@ -201,17 +210,15 @@ class _Tolerant:
         elif crowd not in (0, 1):
             self.fault("iscrowd-value", where, "iscrowd", show(crowd), "0 or 1")
             crowd = 0
-        return _Annotation(
-            self._id(entry, where, "id"),
-            self._id(entry, where, "image_id"),
-            self._id(entry, where, "category_id"),
-            (float(box[0]), float(box[1]), float(box[2]), float(box[3])),
-            crowd if isinstance(crowd, bool | int) else int(crowd == 1),
-            self._size(entry, where, "area"),
-        )
+        area = self._size(entry, where, "area")
+        ids = self._ids(entry, where, "id", "image_id", "category_id")
+        if ids is None:
+            return None
+        corner = (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
+        return _Annotation(ids[0], ids[1], ids[2], corner, int(crowd == 1), area)
 
 
-def _columns(name: str, file: str, coco: _Coco) -> RawSplit:
+def _columns(name: str, file: str, coco: _Coco, *, whole: bool) -> RawSplit:
     annotations, images = coco.annotations, coco.images
     box = box_columns(annotations)
     area = float_column(annotations, "area")
@@ -228,6 +235,7 @@ def _columns(name: str, file: str, coco: _Coco) -> RawSplit:
         boxes=box,
         area=np.where(np.isnan(area), box[:, 2] * box[:, 3], area),
         crowd=int_column(annotations, "iscrowd").astype(np.bool_),
+        whole=whole,
     )
 
 
@@ -268,7 +276,8 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
             f"category id {value} used twice",
             "each category id once",
         )
-    for row in np.flatnonzero(~np.isin(raw.image, raw.image_ids)):
+    dangling = np.flatnonzero(~np.isin(raw.image, raw.image_ids)) if raw.whole else ()
+    for row in dangling:
         fault(
             "annotation-image-unknown",
             f"annotation {raw.annotation_ids[row]}",
@@ -299,7 +308,10 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
 def read_split(
     directory: Path, file: Path, digests: dict[str, str], problems: list[Problem]
 ) -> RawSplit | None:
-    """One split's file as columns; ``None`` where its faults (added to ``problems``) forbid it.
+    """One split's file as columns, its faults added to ``problems``.
+
+    ``None`` where they leave nothing to read; otherwise the columns of a faulty file hold its
+    sound records, good for looking on and for nothing else.
 
     The file's SHA-256 goes into ``digests`` under its path relative to the benchmark folder.
     """
@@ -313,6 +325,7 @@ def read_split(
         return None
     digests[name] = hashlib.sha256(data).hexdigest()
     coco: _Coco | None
+    whole = True
     try:
         coco = msgspec.json.decode(data, type=_Coco)
         if any(a.iscrowd not in (0, 1) for a in coco.annotations):
@@ -321,10 +334,11 @@ def read_split(
         tolerant = _Tolerant(name)
         coco = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
         problems += tolerant.problems
+        whole = not tolerant.lost
     if coco is None:
         return None
     try:
-        raw = _columns(file.stem, name, coco)
+        raw = _columns(file.stem, name, coco, whole=whole)
     except OverflowError:
         problems.append(Problem("id-range", name, "an id beyond 64 bits", "ids that fit 64 bits"))
         return None

@@ -31,7 +31,8 @@ class Problem:
 
     ``kind`` is a short stable slug (``"unknown-image-id"``) by which equal faults are grouped;
     ``record`` is the position in the file (0-based for JSON lists, the line for CSV), ready to
-    print; ``cause`` is the likely cause, where it can be told.
+    print; ``cause`` is the likely cause, where it can be told. ``times`` is above 1 where one
+    stands for several that are not told one by one.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Problem:
     record: str = ""
     field: str = ""
     cause: str = ""
+    times: int = 1
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (self.file, self.record, self.field) if part)
@@ -58,14 +60,19 @@ class InputError(BenchmarkEvalError):
 
 def render_problems(problems: Sequence[Problem], shown: int = SHOWN_PER_KIND) -> str:
     """All problems as text, one a line: the first ``shown`` of each (file, kind), and the count."""
-    total = Counter((p.file, p.kind) for p in problems)
+    total: Counter[tuple[str, str]] = Counter()
+    for problem in problems:
+        total[problem.file, problem.kind] += problem.times
+    count = total.total()
+    lines = [f"{count:,} problem{'s' if count != 1 else ''} found"]
     seen: Counter[tuple[str, str]] = Counter()
-    lines = [f"{len(problems)} problem{'s' if len(problems) != 1 else ''} found"]
     for problem in problems:
         key = (problem.file, problem.kind)
-        seen[key] += 1
-        if seen[key] <= shown:
+        if seen[key] < shown and problem.times == 1:
             lines.append(f"  {problem}")
+        seen[key] += problem.times
         if seen[key] == total[key] > shown:
-            lines.append(f"  {problem.file}: {total[key]} problems of kind {problem.kind!r} in all")
+            lines.append(
+                f"  {problem.file}: {total[key]:,} problems of kind {problem.kind!r} in all"
+            )
     return "\n".join(lines)

@@ -30,8 +30,22 @@ from benchmark_eval.results import OnInvalid
 PIECE = 4 * 1024 * 1024
 """Bytes of JSON text that are decoded at a time."""
 
-MAX_LISTED = 100_000
-"""Faults of one file that are kept as text; beyond it they are only counted."""
+MAX_LISTED = 1_000
+"""Faults of one kind in one file that are kept as text; beyond it they are only counted."""
+
+
+REASONS = {
+    "record-shape": "malformed",
+    "id-type": "malformed",
+    "bbox-type": "malformed",
+    "score-type": "malformed",
+    "bbox-not-finite": "bad box",
+    "bbox-negative": "bad box",
+    "score-range": "score out of range",
+    "image-id-unknown": "unknown image id",
+    "category-id-unknown": "unknown category id",
+}
+"""Every fault of a record by its kind, and the reason under which a dropped record is counted."""
 
 
 class _Prediction(msgspec.Struct, gc=False):
@@ -223,19 +237,27 @@ class _Faults:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.problems: list[Problem] = []
+        self.problems: list[tuple[int, Problem]] = []
         self.reason: dict[int, str] = {}
+        self.count: Counter[str] = Counter()
 
-    def add(
-        self, row: int, reason: str, name: str, found: str, wanted: str, cause: str = ""
-    ) -> None:
-        """One fault of record ``row``; ``reason`` is what a dropped record is counted under."""
-        self.reason.setdefault(row, reason)
-        if len(self.problems) < MAX_LISTED:
-            kind = f"{reason}: {name}" if name else reason
-            self.problems.append(
-                Problem(kind, self.file, found, wanted, f"record {row}", name, cause)
-            )
+    def add(self, row: int, kind: str, name: str, found: str, wanted: str, cause: str = "") -> None:
+        """One fault of record ``row``; ``kind`` is one of ``REASONS``."""
+        self.reason.setdefault(row, REASONS[kind])
+        self.count[kind] += 1
+        if self.count[kind] <= MAX_LISTED:
+            where = f"record {row}"
+            self.problems.append((row, Problem(kind, self.file, found, wanted, where, name, cause)))
+
+    def in_file_order(self) -> list[Problem]:
+        """The faults by record; of a kind with very many the first ones, then how many more."""
+        told = [problem for _, problem in sorted(self.problems, key=lambda p: p[0])]
+        for kind, count in self.count.items():
+            more = count - MAX_LISTED
+            if more > 0:
+                wanted = next(p.wanted for p in told if p.kind == kind)
+                told.append(Problem(kind, self.file, f"{more:,} more", wanted, times=more))
+        return told
 
 
 def _tolerant_columns(data: bytes, faults: _Faults) -> tuple[_Columns, Ints]:
@@ -247,7 +269,7 @@ def _tolerant_columns(data: bytes, faults: _Faults) -> tuple[_Columns, Ints]:
     scores: list[float] = []
     for row, record in enumerate(_records(data, faults.file)):
         if not isinstance(record, dict):
-            faults.add(row, "malformed", "", show(record), "a JSON object")
+            faults.add(row, "record-shape", "", show(record), "a JSON object")
             continue
         numbers: dict[str, int] = {}
         for name in ("image_id", "category_id"):
@@ -255,23 +277,25 @@ def _tolerant_columns(data: bytes, faults: _Faults) -> tuple[_Columns, Ints]:
             if value is None:
                 wanted = "an integer of this split" if name == "image_id" else "an integer"
                 found = show(record[name]) if name in record else "nothing"
-                faults.add(row, "malformed", name, found, f"{name} must be {wanted}")
+                faults.add(row, "id-type", name, found, f"{name} must be {wanted}")
             else:
                 numbers[name] = value
         box = record.get("bbox")
         if not (isinstance(box, list) and len(box) == 4):
             found = show(box) if "bbox" in record else "nothing"
-            faults.add(row, "malformed", "bbox", found, "four numbers [x, y, w, h] in px")
+            faults.add(row, "bbox-type", "bbox", found, "four numbers [x, y, w, h] in px")
         elif not all(isinstance(v, int | float) and not isinstance(v, bool) for v in box):
-            faults.add(row, "malformed", "bbox", show(box), "four numbers [x, y, w, h] in px")
+            faults.add(row, "bbox-type", "bbox", show(box), "four numbers [x, y, w, h] in px")
         elif not all(map(is_number, box)):
-            faults.add(row, "bad box", "bbox", show(box), "finite numbers", "bbox not finite")
+            faults.add(
+                row, "bbox-not-finite", "bbox", show(box), "finite numbers", "bbox not finite"
+            )
         score = record.get("score")
         if isinstance(score, bool) or not isinstance(score, int | float):
             found = show(score) if "score" in record else "nothing"
-            faults.add(row, "malformed", "score", found, "score must be a number")
+            faults.add(row, "score-type", "score", found, "score must be a number")
         elif not is_number(score):
-            faults.add(row, "score out of range", "score", show(score), "a number in [0, 1]")
+            faults.add(row, "score-range", "score", show(score), "a number in [0, 1]")
         if row not in faults.reason:
             assert isinstance(box, list)
             assert isinstance(score, int | float)
@@ -307,10 +331,10 @@ def _check_values(
     """Faults of records that have the right types: unknown ids, impossible boxes, odd scores."""
 
     def strike(
-        bad: Any, reason: str, name: str, found: Callable[[int], str], wanted: str, cause: str = ""
+        bad: Any, kind: str, name: str, found: Callable[[int], str], wanted: str, cause: str = ""
     ) -> None:
         for row in np.flatnonzero(bad).tolist():
-            faults.add(int(place[row]), reason, name, found(row), wanted, cause)
+            faults.add(int(place[row]), kind, name, found(row), wanted, cause)
 
     boxes, score = columns.boxes, columns.score
     if len(image) and (image < 0).any():
@@ -320,7 +344,7 @@ def _check_values(
         ids = ", ".join(map(str, distinct[:3])) + (", ..." if len(distinct) > 3 else "")
         strike(
             image < 0,
-            "unknown image id",
+            "image-id-unknown",
             "image_id",
             lambda row: f"image_id {columns.image_id[row]}",
             f"an image of {truth.name} (its ids: {span})",
@@ -332,7 +356,7 @@ def _check_values(
         zero_based = bool((columns.category_id == 0).any())
         strike(
             category < 0,
-            "unknown category id",
+            "category-id-unknown",
             "category_id",
             lambda row: f"category_id {columns.category_id[row]} not in benchmark",
             "a category id of some split file",
@@ -342,7 +366,7 @@ def _check_values(
         )
     strike(
         ~np.isfinite(boxes).all(axis=1),
-        "bad box",
+        "bbox-not-finite",
         "bbox",
         lambda row: str(boxes[row].tolist()),
         "finite numbers",
@@ -350,7 +374,7 @@ def _check_values(
     )
     strike(
         (boxes[:, 2:] < 0).any(axis=1),
-        "bad box",
+        "bbox-negative",
         "bbox",
         lambda row: str(boxes[row].tolist()),
         "w >= 0 and h >= 0 in px",
@@ -360,7 +384,7 @@ def _check_values(
     percent = bool(len(score)) and float(np.nanmax(score)) > 1 and float(np.nanmax(score)) <= 100
     strike(
         out,
-        "score out of range",
+        "score-range",
         "score",
         lambda row: f"score {score[row]:g} outside [0,1]",
         "a confidence in [0, 1]",
@@ -428,7 +452,7 @@ def read_predictions(
     category = benchmark.categories.rows_of(columns.category_id)
     _check_values(columns, place, image, category, truth, faults)
     if faults.reason and on_invalid == "error":
-        raise InputError(sorted(faults.problems, key=lambda p: int(p.record.split()[1])))
+        raise InputError(faults.in_file_order())
     keep = np.ones(len(place), np.bool_)
     if faults.reason:
         keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))

@@ -214,3 +214,19 @@ def test_a_folder_that_is_no_benchmark_is_told(tmp_path, make):
     make(tmp_path / "b")
     with pytest.raises(InputError, match=r"unpacked benchmark"):
         load_benchmark(tmp_path / "b")
+
+
+def test_an_empty_record_is_no_record(tmp_path):
+    small(tmp_path)
+    edit(tmp_path / ANNOTATIONS / "train.json", lambda tree: tree["annotations"].append({}))
+    with pytest.raises(InputError) as fault:
+        load_benchmark(tmp_path)
+    assert "annotation record 4, bbox: found null" in str(fault.value)
+
+
+def test_a_lost_image_record_makes_no_fault_of_its_annotations(tmp_path):
+    small(tmp_path)
+    edit(tmp_path / ANNOTATIONS / "train.json", lambda tree: tree["images"][0].pop("id"))
+    with pytest.raises(InputError) as fault:
+        load_benchmark(tmp_path)
+    assert [problem.kind for problem in fault.value.problems] == ["id-type"]

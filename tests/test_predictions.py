@@ -229,3 +229,16 @@ def test_a_split_without_images_knows_no_image_id(tmp_path):
     with pytest.raises(InputError, match="its ids: none"):
         read(empty, tmp_path, json.dumps([record()]))
     assert np.array_equal(empty.split("iid_test").image_ids, [])
+
+
+def test_a_file_full_of_one_fault_is_counted_and_not_listed_to_the_end(benchmark, tmp_path):
+    rows = [record(score=50)] * 5000 + [record(image_id=4)]
+    with pytest.raises(InputError) as fault:
+        read(benchmark, tmp_path, json.dumps(rows))
+    assert sum(problem.times for problem in fault.value.problems) == 5001
+    assert len(fault.value.problems) == module.MAX_LISTED + 2
+    text = str(fault.value)
+    assert text.startswith("5,001 problems found")
+    assert "5,000 problems of kind 'score-range' in all" in text
+    assert "record 5000, image_id" in text
+    assert len(text.splitlines()) == 1 + 20 + 1 + 1
