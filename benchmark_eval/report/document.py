@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_eval.catalogue import BAND_LABEL, HEADLINE, SPLIT_LABEL
@@ -72,10 +72,7 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
             [
                 *facts.growth(lead),
                 "",
-                *_if_any("Between architectures, each at its best condition:",
-                         facts.architectures(lead)),
-                "Between regimes, at about the same number of distinct training images:",
-                "",
+                *facts.architectures(lead),
                 *facts.regimes_at_equal_cost(lead),
                 "",
                 *pictures(DATA),
@@ -83,26 +80,24 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
         ),
         (
             f"{AWAY}: how far does it carry?",
-            [*facts.field(), *facts.unseen(), "", *pictures(AWAY)],
+            [*facts.field(), *facts.unseen(), *facts.density(), "", *pictures(AWAY)],
         ),
         (f"{IMBALANCE}: are rare ones served?", [*facts.rare(), "", *pictures(IMBALANCE)]),
         (
             f"{NAMING}: which fails?",
             [
-                f"On {SPLIT_LABEL['iid_test']} images:",
+                *facts.finding("iid_test", "in distribution"),
                 "",
-                *facts.finding("iid"),
+                *facts.finding("inat_test", "on field photographs"),
                 "",
-                f"On {SPLIT_LABEL['inat_test']}:",
-                "",
-                *facts.finding("inat"),
+                *facts.cuts(),
                 "",
                 *pictures(NAMING),
             ],
         ),
         (
             f"{TARGETS}: what do more images of one species buy?",
-            [*facts.targets(), *facts.target_gap(), "", *pictures(TARGETS)],
+            [*facts.targets(), "", *pictures(TARGETS)],
         ),
         (f"{CONFIDENCE}: can it be trusted?", [*facts.confidence(), "", *pictures(CONFIDENCE)]),
         ("How to read these numbers", _caveats(table)),
@@ -115,10 +110,6 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
     for title, body in sections:
         lines += [f"## {title}", "", *body, ""]
     return "\n".join(_squeezed(lines)) + "\n"
-
-
-def _if_any(lead: str, lines: Sequence[str]) -> list[str]:
-    return [lead, "", *lines, ""] if lines else []
 
 
 def _squeezed(lines: Iterable[str]) -> list[str]:
@@ -203,9 +194,10 @@ def _headline(facts: Facts) -> list[str]:
         "",
         "Below, 0.540 (0.441 to 0.639; n=3) is a mean over 3 seeds with its 95 % interval. Two "
         "means are called different only where their intervals (Student's t over seeds) do not "
-        "overlap; with three seeds such intervals are wide, and "
-        "'cannot be told' is no proof of equality. Seeds are the only source of spread in them: "
-        "the test images are the same for all.",
+        "overlap; with three seeds such intervals are wide, and 'cannot be told' is no proof of "
+        "equality. Intervals are not cut where a share ends, so one may reach below 0 or above 1. "
+        "Seeds are the only source of spread in them: the test images are the same for all. In "
+        "the questions below the best condition is the one of this table.",
     ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -21,8 +22,10 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.textpath import TextPath
 
 from benchmark_eval.files import write_bytes_atomic
 from benchmark_eval.report.lookup import Series
@@ -43,11 +46,11 @@ _METADATA = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
 _MOST_TICKS = 12
-# inches: the page, a legend's handle with its gaps, a letter of its text
-_WIDTH, _HANDLE, _LETTER = 10.8, 0.65, 0.078
+# inches: the page, a legend's handle with its gaps
+_WIDTH, _HANDLE = 10.8, 0.68
 _SEED_STEP = 0.07
 # inches kept free above and below the panels
-_TITLE, _LEGEND_LINE, _FOOT = 0.42, 0.26, 0.3
+_TITLE, _LEGEND_LINE, _FOOT, _FOOT_LINE = 0.42, 0.26, 0.3, 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ def panels(
         figsize=(_WIDTH + 0.2, height * rows + extra),
         sharey=share_y,
         squeeze=False,
+        layout="constrained",
     )
     return figure, [list(row) for row in axes]
 
@@ -127,9 +131,8 @@ def headings(
         for entry in entries
     ]
     tall = figure.get_figheight()
-    longest = max((len(str(handle.get_label())) for handle in handles), default=1)
-    fitting = int(_WIDTH / (_HANDLE + _LETTER * longest))
-    columns = max(1, min(fitting, len(handles)))
+    columns = _legend_columns([str(handle.get_label()) for handle in handles])
+    foot = _FOOT + _FOOT_LINE * note.count("\n")
     head = _TITLE + _LEGEND_LINE * -(-len(handles) // columns)
     figure.suptitle(title, x=0.01, y=1 - 0.1 / tall, ha="left", va="top")
     if handles:
@@ -143,7 +146,22 @@ def headings(
     figure.text(0.01, 0.1 / tall, note, ha="left", fontsize=8.5, color="#555555")
     engine = figure.get_layout_engine()
     assert engine is not None
-    engine.set(rect=(0, _FOOT / tall, 1, 1 - (head + _FOOT) / tall))  # type: ignore[call-arg]
+    engine.set(rect=(0, foot / tall, 1, 1 - (head + foot) / tall))  # type: ignore[call-arg]
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """The most columns that fit the page; a legend fills them one after the other."""
+    font = FontProperties(size=mpl.rcParams["legend.fontsize"])
+    # in points; an empty label has no path
+    widths = [TextPath((0, 0), text, prop=font).get_extents().width if text.strip() else 0.0
+              for text in labels]  # fmt: skip
+    for columns in range(len(labels), 1, -1):
+        deep, over = divmod(len(labels), columns)
+        starts = [i * deep + min(i, over) for i in range(columns + 1)]
+        widest = [max(widths[a:b]) for a, b in pairwise(starts)]
+        if sum(_HANDLE + width / 72 for width in widest) <= _WIDTH:
+            return columns
+    return 1
 
 
 def budget_axis(axes: Axes, budgets: Sequence[str], label: str) -> None:

@@ -12,6 +12,8 @@ from benchmark_eval.sweep.tables import Aggregated, CurveRow
 
 BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRICS}
 
+_LONGEST = 32
+
 REGIME_TITLE = {
     "global_uniform": "global_uniform",
     "incremental_natural": "incremental_natural",
@@ -57,6 +59,11 @@ class Lookup:
     def label(self, architecture: str) -> str:
         """An architecture's name for a legend: none where there is only the unnamed one."""
         return "all models" if architecture == ONE_ARCHITECTURE else architecture
+
+    def short(self, architecture: str) -> str:
+        """The label cut to what fits a plot."""
+        text = self.label(architecture)
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
     def rows(self, architecture: str, regime: str) -> list[CurveRow]:
         """The conditions of an architecture in a regime, by rising budget."""

@@ -1,101 +1,201 @@
-"""Sentences made from the numbers: every one carries n and interval, none says more than they do.
+"""What the numbers say, question by question: a few sentences, then the table behind them.
 
 Two means are called different only where their 95 % intervals share no value; otherwise the
-sentence says that it cannot be told.
+sentence says that it cannot be told. Every number in a sentence carries its interval and n.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
-from benchmark_eval.catalogue import BAND_LABEL
+from benchmark_eval.catalogue import BAND_LABEL, SPLIT_PREFIX
 from benchmark_eval.manifest import REGIMES
-from benchmark_eval.report.lookup import Lookup
-from benchmark_eval.report.markdown import escape, estimate, number, signed
+from benchmark_eval.report.lookup import BY_NAME, Lookup
+from benchmark_eval.report.markdown import (
+    MISSING,
+    count,
+    escape,
+    estimate,
+    listing,
+    number,
+    table,
+)
 from benchmark_eval.report.reference import FULL_DATA
 from benchmark_eval.sweep.aggregation import best_conditions
 from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, Verdict, compare, compare_to
-from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow
+from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
 
 UNIFORM, NATURAL, TARGETS = REGIMES
 SAME_COST = 1.25
 """Two conditions cost about the same when neither has over this times the other's images."""
+UNTOLD = "cannot be told (the intervals overlap)"
+T = TypeVar("T")
+HOLDS_0 = "cannot be told (the interval holds 0)"
+HOLDS_HALF = "cannot be told (the interval holds 0.5)"
+ONE_SEED = "cannot be told (one seed)"
 
 
 class Facts:
-    """The tables of a sweep as sentences, a list of bullets a question."""
+    """The tables of a sweep in words. Every method returns lines of Markdown."""
 
-    def __init__(self, table: Aggregated) -> None:
-        self.table = table
-        self.look = Lookup(table)
-        self.best = best_conditions(table.learning_curves)
+    def __init__(self, data: Aggregated) -> None:
+        self.data = data
+        self.look = Lookup(data)
+        self.best = best_conditions(data.learning_curves)
 
-    def who(self, architecture: str) -> str:
-        """The architecture in bold, as a bullet begins."""
-        return f"**{escape(self.look.label(architecture))}**"
+    # -- helpers ---------------------------------------------------------------------------
 
-    def ends(self, architecture: str, regime: str, metric: str) -> list[CurveRow]:
+    def name(self, architecture: str) -> str:
+        """An architecture as text."""
+        return escape(self.look.label(architecture))
+
+    def tally(
+        self, verdicts: Mapping[str, Verdict], above: str, below: str, overlap: str = UNTOLD
+    ) -> str:
+        """``grows for all 3 architectures``; ``grows for alder; cannot be told for birch``."""
+        words = {
+            "above": above,
+            "below": below,
+            "overlap": overlap,
+            "no interval": ONE_SEED,
+            "undefined": "is not defined",
+        }
+        groups: dict[str, list[str]] = {}
+        for architecture, verdict in verdicts.items():
+            groups.setdefault(words[verdict], []).append(self.name(architecture))
+        if len(verdicts) == 1:
+            return next(iter(groups))
+        if len(groups) == 1:
+            every = "both" if len(verdicts) == 2 else f"all {len(verdicts)}"
+            return f"{next(iter(groups))} for {every} architectures"
+        return "; ".join(f"{text} for {listing(names)}" for text, names in groups.items())
+
+    def _defined(self, architecture: str, regime: str, metric: str) -> list[CurveRow]:
         """The conditions of a regime where the metric is defined, by rising budget."""
         rows = self.look.rows(architecture, regime)
         return [row for row in rows if row.metrics[metric].n]
 
-    # -- how quality grows with data ------------------------------------------------------
+    def _at_best(self, *metrics: str) -> dict[str, CurveRow]:
+        """The best condition of each architecture where all of these are defined."""
+        return {
+            name: row
+            for name, row in self.best.items()
+            if all(row.metrics[metric].n for metric in metrics)
+        }
+
+    # -- how quality grows with data -------------------------------------------------------
 
     def growth(self, metric: str) -> list[str]:
         """From the smallest to the largest budget of each regime, and whether it still rises."""
-        lines = []
-        for name in self.look.architectures:
-            for regime in (UNIFORM, NATURAL):
-                rows = self.ends(name, regime, metric)
-                if len(rows) < 2:
-                    continue
-                first, before, last = rows[0], rows[-2], rows[-1]
-                low, high = first.metrics[metric], last.metrics[metric]
-                text = (
-                    f"- {self.who(name)}, {regime}: {estimate(low)} at {budget(first)}, "
-                    f"{estimate(high)} at {budget(last)}"
-                )
-                text += {
-                    "above": "; it grows with data.",
-                    "below": "; it falls with data.",
-                    "overlap": "; the intervals overlap, so growth cannot be told.",
-                }.get(compare(high, low), "; with one seed the size of a change cannot be told.")
-                if len(rows) > 2:
-                    text += " " + _last_step(before, last, metric)
-                lines.append(text)
-        return lines or [_nothing("a regime with two budgets")]
+        lines, rows = [], []
+        for regime in (UNIFORM, NATURAL):
+            ends = {
+                name: cells
+                for name in self.look.architectures
+                if len(cells := self._defined(name, regime, metric)) > 1
+            }
+            if not ends:
+                continue
+            grown = {
+                name: compare(cells[-1].metrics[metric], cells[0].metrics[metric])
+                for name, cells in ends.items()
+            }
+            step = {
+                name: compare(cells[-1].metrics[metric], cells[-2].metrics[metric])
+                for name, cells in ends.items()
+            }
+            example = _largest(ends, lambda cells: cells[-1].metrics[metric])
+            first, last = ends[example][0], ends[example][-1]
+            lines.append(
+                f"- {regime}: {BY_NAME[metric].metric.label} "
+                f"{self.tally(grown, 'grows with data', 'falls with data')}. "
+                f"{self._for(example)}it goes from {estimate(first.metrics[metric])} at "
+                f"{budget(first)} to {estimate(last.metrics[metric])} at {budget(last)}. "
+                f"A gain in the last step, to {budget(last)}: "
+                f"{self.tally(step, 'yes', 'no, a loss')}."
+            )
+            rows += [
+                [
+                    self.name(name),
+                    regime,
+                    f"{budget(cells[0])}: {estimate(cells[0].metrics[metric])}",
+                    f"{budget(cells[-2])}: {estimate(cells[-2].metrics[metric])}",
+                    f"{budget(cells[-1])}: {estimate(cells[-1].metrics[metric])}",
+                ]
+                for name, cells in ends.items()
+            ]
+        if not lines:
+            return [_nothing("a regime with two budgets")]
+        header = ["Architecture", "Regime", "Smallest budget", "Last but one", "Largest"]
+        return [*lines, "", *table(header, rows, left=2)]
+
+    def _for(self, architecture: str) -> str:
+        """``For alder `` where there are several architectures."""
+        return f"For {self.name(architecture)} " if len(self.look.architectures) > 1 else "Here "
+
+    def architectures(self, metric: str) -> list[str]:
+        """The architectures at their best conditions, against the highest."""
+        ranked = sorted(self.best.items(), key=lambda item: -(item[1].metrics[metric].mean or 0.0))
+        if len(ranked) < 2:
+            return []
+        (top, first), *others = ranked
+        groups: dict[str, list[str]] = {}
+        for name, row in others:
+            verdict = compare(first.metrics[metric], row.metrics[metric])
+            words = {"above": "holds", "overlap": UNTOLD, "no interval": ONE_SEED}
+            groups.setdefault(words.get(verdict, "is not defined"), []).append(self.name(name))
+        leads = "; ".join(f"over {listing(names)} {text}" for text, names in groups.items())
+        return [
+            f"- Between architectures, each at its best condition: {self.name(top)} has the "
+            f"highest mean, {estimate(first.metrics[metric])}. Its lead {leads}."
+        ]
 
     def regimes_at_equal_cost(self, metric: str) -> list[str]:
         """global_uniform against incremental_natural where both cost about as many images."""
-        lines = []
-        for name in self.look.architectures:
-            pair = self._equal_cost(name, metric)
-            if pair is None:
-                lines.append(
-                    f"- {self.who(name)}: no two conditions of {UNIFORM} and {NATURAL} short of "
-                    f"all data cost about as many images (within {SAME_COST - 1:.0%})."
-                )
-                continue
-            uniform, natural = pair
-            left, right = uniform.headline[metric], natural.headline[metric]
-            lines.append(
-                f"- {self.who(name)}: {UNIFORM} k={uniform.k_or_p} "
-                f"({_images(uniform)}) reaches {estimate(left)}, {NATURAL} p={natural.k_or_p} "
-                f"({_images(natural)}) {estimate(right)}. "
-                + _verdict(
-                    compare(left, right),
-                    "For this budget equal shares of every species buy more.",
-                    "For this budget the natural mix buys more.",
-                    "Which of the two buys more cannot be told: the intervals overlap.",
-                )
+        pairs = {
+            name: pair
+            for name in self.look.architectures
+            if (pair := self._equal_cost(name, metric)) is not None
+        }
+        if not pairs:
+            return [
+                f"- No two conditions of {UNIFORM} and {NATURAL} short of all data cost about as "
+                f"many images (within {SAME_COST - 1:.0%}), so the regimes cannot be compared "
+                "at equal cost."
+            ]
+        told = {
+            name: compare(uniform.headline[metric], natural.headline[metric])
+            for name, (uniform, natural) in pairs.items()
+        }
+        uniform, natural = pairs[next(iter(pairs))]
+        lines = [
+            f"- Between regimes, at about the same number of distinct training images "
+            f"({UNIFORM} k={uniform.k_or_p}: {_images(uniform)}, {NATURAL} "
+            f"p={natural.k_or_p}: {_images(natural)}): "
+            + self.tally(
+                told,
+                "equal shares of every species buy more",
+                "the natural mix buys more",
+                "which buys more cannot be told (the intervals overlap)",
             )
-        return lines
+            + "."
+        ]
+        rows = [
+            [
+                self.name(name),
+                f"k={uniform.k_or_p}, {_images(uniform)}: {estimate(uniform.headline[metric])}",
+                f"p={natural.k_or_p}, {_images(natural)}: {estimate(natural.headline[metric])}",
+            ]
+            for name, (uniform, natural) in pairs.items()
+        ]
+        return [*lines, "", *table(["Architecture", UNIFORM, NATURAL], rows)]
 
     def _equal_cost(self, architecture: str, metric: str) -> tuple[BudgetRow, BudgetRow] | None:
         """The dearest pair that costs about the same, short of all data; the closest on ties."""
         rows = [
             row
-            for row in self.table.budget_curves
+            for row in self.data.budget_curves
             if row.architecture == architecture
             and row.n_images
             and row.headline[metric].n
@@ -114,202 +214,316 @@ class Facts:
         _, _, uniform, natural = min(close, key=lambda pair: pair[:2])
         return uniform, natural
 
-    def architectures(self, metric: str) -> list[str]:
-        """The architectures at their best conditions, against the first of them."""
-        ranked = sorted(self.best.items(), key=lambda item: -(item[1].metrics[metric].mean or 0.0))
-        if len(ranked) < 2:
-            return []
-        (top, first), *others = ranked
-        lines = [
-            f"- Highest mean: {self.who(top)} ({condition(first)}) with "
-            f"{estimate(first.metrics[metric])}."
-        ]
-        for name, row in others:
-            told = compare(first.metrics[metric], row.metrics[metric])
-            lines.append(
-                f"- {self.who(name)} ({condition(row)}): {estimate(row.metrics[metric])}. "
-                + _verdict(
-                    told,
-                    f"Lower than {escape(self.look.label(top))}.",
-                    f"Higher than {escape(self.look.label(top))}.",
-                    f"Cannot be told from {escape(self.look.label(top))}: the intervals overlap.",
-                )
-            )
-        return lines
-
-    # -- field photographs and unseen species ---------------------------------------------
+    # -- field photographs and unseen species ----------------------------------------------
 
     def field(self) -> list[str]:
         """What the best condition loses on field photographs of species it was trained on."""
         metric = "photography_robustness_gap_AP_50_shared_species"
-        lines = []
-        for name, row in self.best.items():
-            gap = row.metrics[metric]
-            shared = row.metrics["n_shared_species_iid_inat"].mean
-            over = f" over {shared:.0f} shared species" if shared else ""
-            lines.append(
-                f"- {self.who(name)} ({condition(row)}): AP@.5 falls by "
-                f"{estimate(gap, sign=True)}{over} from curated to field photographs. "
-                + _against_zero(gap, "The loss is real.", "The field photographs are easier.")
-            )
-        return lines
+        best = self._at_best(metric)
+        if not best:
+            return [_nothing("species scored both in distribution and on field photographs")]
+        told = {name: compare_to(row.metrics[metric], 0.0) for name, row in best.items()}
+        example = _largest(best, lambda row: row.metrics[metric])
+        shared = best[example].metrics["n_shared_species_iid_inat"].mean or 0
+        return [
+            f"- Field photographs: over the {count(round(shared), 'species', 'species')} that "
+            "both splits hold, a loss of AP@.5 against curated photographs "
+            f"{self.tally(told, 'shows', 'is none, it gains', HOLDS_0)}. {self._for(example)}it is "
+            f"the largest: {estimate(best[example].metrics[metric])}."
+        ]
 
     def unseen(self) -> list[str]:
         """What the best condition loses on unseen species, and by their distance."""
+        gap, near, far = (
+            "species_generalization_gap_AR_100",
+            "ood_near_genus_AR_100",
+            "ood_far_tribe_AR_100",
+        )
         lines = []
-        for name, row in self.best.items():
-            gap = row.metrics["species_generalization_gap_AR_100"]
-            near, far = (row.metrics[f"ood_{band}_AR_100"] for band in ("near_genus", "far_tribe"))
-            text = (
-                f"- {self.who(name)} ({condition(row)}): class-agnostic AR@100 differs by "
-                f"{estimate(gap, sign=True)} between trained and unseen species. "
+        best = self._at_best(gap)
+        if best:
+            told = {name: compare_to(row.metrics[gap], 0.0) for name, row in best.items()}
+            example = _largest(best, lambda row: row.metrics[gap])
+            lines.append(
+                "- Unseen species: a loss of class-agnostic AR@100 against trained species "
+                f"{self.tally(told, 'shows', 'is none, it gains', HOLDS_0)}. {self._for(example)}"
+                f"it is the largest: {estimate(best[example].metrics[gap])}."
             )
-            if near.n and far.n:
-                text += (
-                    f"It is {estimate(near)} on near species and {estimate(far)} on far ones. "
-                    + _verdict(
-                        compare(near, far),
-                        "Near species are found better; the far band is also the most densely "
-                        "photographed, so distance alone need not be the reason.",
-                        "Far species are found better.",
-                        "Whether distance matters cannot be told: the intervals overlap.",
-                    )
-                )
-            lines.append(text)
-        return lines
+        best = self._at_best(near, far)
+        if best:
+            told = {n: compare(r.metrics[near], r.metrics[far]) for n, r in best.items()}
+            example = _largest(best, lambda row: row.metrics[near])
+            row = best[example]
+            lines.append(
+                "- Distance: that near species are found better than far ones "
+                f"{self.tally(told, 'holds', 'is wrong, far ones are')}. {self._for(example)}"
+                f"class-agnostic AR@100 is {estimate(row.metrics[near])} on near and "
+                f"{estimate(row.metrics[far])} on far species. The far band differs in density "
+                "too, so distance need not be the reason: compare within one density."
+            )
+        return lines or [_nothing("unseen species")]
 
-    # -- rare and common species ----------------------------------------------------------
+    def density(self) -> list[str]:
+        """Finding on single specimens against crowded images."""
+        cells = {
+            (row.architecture, row.stratum): row.metrics["image_mean_recall"]
+            for row in self.data.density_curves
+            if (row.split, row.band) == ("semantic_ood", "")
+            and row.architecture in self.best
+            and (row.regime, row.k_or_p)
+            == (self.best[row.architecture].regime, self.best[row.architecture].k_or_p)
+            and row.metrics["image_mean_recall"].n
+        }
+        pairs = {
+            name: (cells[name, "1"], cells[name, ">10"])
+            for name in self.best
+            if (name, "1") in cells and (name, ">10") in cells
+        }
+        if not pairs:
+            return []
+        told = {name: compare(one, many) for name, (one, many) in pairs.items()}
+        example = _largest(pairs, lambda pair: pair[0])
+        one, many = pairs[example]
+        return [
+            "- Density: that specimens alone on their image are found better than those among "
+            f"more than ten {self.tally(told, 'holds', 'is wrong')}. {self._for(example)}"
+            f"{estimate(one)} of single unseen specimens are found and {estimate(many)} of those "
+            "on crowded images (means over images)."
+        ]
+
+    # -- rare and common species -----------------------------------------------------------
 
     def rare(self) -> list[str]:
         """The gap between head and tail species at both ends of each regime."""
         metric = "iid_head_minus_tail_AP_50"
-        lines = []
-        for name in self.look.architectures:
-            for regime in (UNIFORM, NATURAL):
-                rows = self.ends(name, regime, metric)
-                if not rows:
-                    continue
-                first, last = rows[0], rows[-1]
-                text = (
-                    f"- {self.who(name)}, {regime}: head minus tail is "
-                    f"{estimate(last.metrics[metric], sign=True)} at {budget(last)}. "
-                    + _against_zero(
-                        last.metrics[metric],
-                        "Rare species are served worse.",
-                        "Rare species are served better.",
-                    )
-                )
-                if len(rows) > 1:
-                    text += (
-                        f" At {budget(first)} it was "
-                        f"{estimate(first.metrics[metric], sign=True)}; "
-                        + _verdict(
-                            compare(last.metrics[metric], first.metrics[metric]),
-                            "it widens with data.",
-                            "it narrows with data.",
-                            "whether data change it cannot be told.",
-                        )
-                    )
-                lines.append(text)
-        return lines or [_nothing("head and tail species (training annotations are needed)")]
-
-    # -- finding against naming -----------------------------------------------------------
-
-    def finding(self, prefix: str) -> list[str]:
-        """Which loses more specimens at the best condition: not finding, or wrong names."""
-        lines = []
-        for name, row in self.best.items():
-            found = row.metrics[f"{prefix}_detection_recall"]
-            named = row.metrics[f"{prefix}_classification_given_detection_acc"]
-            both = row.metrics[f"{prefix}_species_recall"]
-            lost = row.metrics[f"{prefix}_classification_loss"]
-            if found.mean is None:
+        lines, rows = [], []
+        for regime in (UNIFORM, NATURAL):
+            ends = {
+                name: cells
+                for name in self.look.architectures
+                if (cells := self._defined(name, regime, metric))
+            }
+            if not ends:
                 continue
-            missed = Estimate(
-                1 - found.mean, found.std, found.n, _flip(found.ci95_high), _flip(found.ci95_low)
+            worse = {n: compare_to(c[-1].metrics[metric], 0.0) for n, c in ends.items()}
+            example = _largest(ends, lambda cells: cells[-1].metrics[metric])
+            first, last = ends[example][0], ends[example][-1]
+            text = (
+                f"- {regime}, at {budget(last)}: that rare species are served worse than common "
+                f"ones {self.tally(worse, 'holds', 'is wrong, they are served better', HOLDS_0)}. "
+                f"{self._for(example)}head minus tail AP@.5 is {estimate(last.metrics[metric])}."
             )
-            lines.append(
-                f"- {self.who(name)} ({condition(row)}): finds {estimate(found)} of the "
-                f"specimens and names {estimate(named)} of those rightly; both together "
-                f"{estimate(both)}. Wrong names cost {number(lost.mean)} of all specimens, "
-                f"missed ones {number(missed.mean)}. "
-                + _verdict(
-                    compare(lost, missed),
-                    "Naming is the bottleneck.",
-                    "Finding is the bottleneck.",
-                    "Which of the two costs more cannot be told: the intervals overlap.",
+            if len(ends[example]) > 1:
+                moved = {
+                    n: compare(c[-1].metrics[metric], c[0].metrics[metric]) for n, c in ends.items()
+                }
+                text += (
+                    f" Against {budget(first)} the gap {self.tally(moved, 'widens', 'narrows')}."
                 )
-            )
-        return lines or [_nothing("the split")]
+            lines.append(text)
+            rows += [
+                [
+                    self.name(name),
+                    regime,
+                    f"{budget(cells[0])}: {estimate(cells[0].metrics[metric])}",
+                    f"{budget(cells[-1])}: {estimate(cells[-1].metrics[metric])}",
+                ]
+                for name, cells in ends.items()
+            ]
+        if not lines:
+            return [_nothing("head and tail species (training annotations are needed)")]
+        header = ["Architecture", "Regime", "Head minus tail, smallest budget", "Largest"]
+        return [*lines, "", *table(header, rows, left=2)]
 
-    # -- target species -------------------------------------------------------------------
+    # -- finding against naming ------------------------------------------------------------
+
+    def finding(self, split: str, where: str) -> list[str]:
+        """Which loses more specimens at the best condition: not finding, or wrong names."""
+        prefix = SPLIT_PREFIX[split]
+        found, named, both, lost = (
+            f"{prefix}_{key}"
+            for key in (
+                "detection_recall",
+                "classification_given_detection_acc",
+                "species_recall",
+                "classification_loss",
+            )
+        )
+        best = self._at_best(found, lost)
+        if not best:
+            return [_nothing(f"scored specimens {where}")]
+        told = {
+            name: compare(row.metrics[lost], _complement(row.metrics[found]))
+            for name, row in best.items()
+        }
+        example = _largest(best, lambda row: row.metrics[both])
+        m = best[example].metrics
+        header = ["Architecture", "Found", "Named right, of found", "Both", "Lost to names"]
+        return [
+            f"- {where[0].upper()}{where[1:]} the bottleneck "
+            f"{self.tally(told, 'is naming', 'is finding')}. {self._for(example)}"
+            f"{estimate(m[found])} of the specimens are found and {estimate(m[named])} of those "
+            f"named right, {estimate(m[both])} together.",
+            "",
+            *table(
+                [*header, "Missed"],
+                [
+                    [
+                        self.name(name),
+                        *(estimate(row.metrics[key]) for key in (found, named, both, lost)),
+                        estimate(_complement(row.metrics[found])),
+                    ]
+                    for name, row in best.items()
+                ],
+            ),
+        ]
+
+    def cuts(self) -> list[str]:
+        """The confidence cut with the highest mean F1 in distribution."""
+        rows = []
+        for name in self.best:
+            chosen = _best_cut(
+                row
+                for row in self.data.operating_curves
+                if (row.architecture, row.split) == (name, "iid_test")
+            )
+            if chosen is not None:
+                m = chosen.metrics
+                rows.append(
+                    [
+                        self.name(name),
+                        f"{chosen.confidence:.2f}",
+                        *(
+                            estimate(m[key])
+                            for key in ("F1", "precision", "recall", "species_recall")
+                        ),
+                        number(m["false_alarms_per_image"].mean),
+                    ]
+                )
+        if not rows:
+            return []
+        return [
+            "The confidence cut with the highest mean F1 in distribution, and what it leaves "
+            "(chosen on the same images, so a little too good):",
+            "",
+            *table(
+                [
+                    "Architecture",
+                    "Cut",
+                    "F1",
+                    "Precision",
+                    "Recall",
+                    "Found and named right",
+                    "False alarms per image",
+                ],
+                rows,
+            ),
+        ]
+
+    # -- target species --------------------------------------------------------------------
 
     def targets(self) -> list[str]:
-        """What the first and the last images of a target species buy, by band."""
-        rows = [row for row in self.table.target_species_curves if row.split == "iid_test"]
-        lines = []
-        for name in dict.fromkeys(row.architecture for row in rows):
-            bits = []
-            for band, label in BAND_LABEL.items():
-                cells = [r for r in rows if (r.architecture, r.band) == (name, band) and r.AP_50.n]
-                if len(cells) < 2:
-                    continue
-                low, high = cells[0].AP_50, cells[-1].AP_50
-                bits.append(
-                    f"{label}: {estimate(low)} at k={cells[0].k}, {estimate(high)} at "
-                    f"k={cells[-1].k}"
-                    + _verdict(
-                        compare(high, low), "", " (lower)", " (cannot be told apart)", one=""
-                    )
-                )
-            if bits:
-                lines.append(f"- {self.who(name)}: AP@.5 of target species, {'; '.join(bits)}.")
-        return lines or [_nothing(f"two budgets of {TARGETS} with target species")]
+        """What the images of a target species buy, by its distance to the other species."""
+        cells = {
+            (row.architecture, row.band, row.k): row.AP_50
+            for row in self.data.target_species_curves
+            if row.split == "iid_test"
+        }
+        budgets = list(dict.fromkeys(key[2] for key in cells))
+        names = list(dict.fromkeys(key[0] for key in cells))
+        if len(budgets) < 2:
+            return [_nothing(f"two budgets of {TARGETS} with target species")]
+        first, last = budgets[0], budgets[-1]
 
-    def target_gap(self) -> list[str]:
-        """Target minus other species where targets have the most images."""
-        lines = []
-        rows = [
-            row
-            for row in self.table.target_vs_nontarget
-            if row.split == "iid_test" and row.gap_AP_50.n
+        def told(k: str) -> dict[str, Verdict]:
+            return {
+                name: compare(
+                    cells.get((name, "near_genus", k), UNDEFINED),
+                    cells.get((name, "far_tribe", k), UNDEFINED),
+                )
+                for name in names
+            }
+
+        example = _largest(
+            {name: name for name in names}, lambda n: cells.get((n, "near_genus", last), UNDEFINED)
+        )
+        near = estimate(cells.get((example, "near_genus", first), UNDEFINED))
+        far = estimate(cells.get((example, "far_tribe", first), UNDEFINED))
+        lines = [
+            f"- Relatives: that at k={first} near targets do better than far ones "
+            f"{self.tally(told(first), 'holds', 'is wrong, far ones do')}. {self._for(example)}"
+            f"AP@.5 is {near} on near and {far} on far targets.",
+            f"- Own images: at k={last} the same lead of near over far targets "
+            f"{self.tally(told(last), 'holds', 'is none, far ones lead')}.",
         ]
-        for name in dict.fromkeys(row.architecture for row in rows):
-            last = [row for row in rows if row.architecture == name][-1]
-            lines.append(
-                f"- {self.who(name)}: with k={last.k} images the targets stand "
-                f"{estimate(last.gap_AP_50, sign=True)} AP@.5 from the other species. "
-                + _against_zero(
-                    last.gap_AP_50,
-                    "They have overtaken the others.",
-                    "They are still behind.",
-                )
-            )
-        return lines
+        rows = [
+            [self.name(name), BAND_LABEL[band], *(
+                estimate(cells.get((name, band, k), UNDEFINED)) for k in (first, last)
+            )]
+            for name in names
+            for band in BAND_LABEL
+        ]  # fmt: skip
+        header = ["Architecture", "Target species", f"AP@.5, k={first}", f"k={last}"]
+        return [*lines, *self._target_gap(), "", *table(header, rows, left=2)]
 
-    # -- confidence -----------------------------------------------------------------------
+    def _target_gap(self) -> list[str]:
+        """Target minus other species where targets have the most images."""
+        last = {
+            row.architecture: row
+            for row in self.data.target_vs_nontarget
+            if row.split == "iid_test" and row.gap_AP_50.n
+        }
+        if not last:
+            return []
+        told = {name: compare_to(row.gap_AP_50, 0.0) for name, row in last.items()}
+        example = _largest(last, lambda row: row.gap_AP_50)
+        row = last[example]
+        return [
+            f"- Against the other species, at k={row.k}: that targets are ahead "
+            f"{self.tally(told, 'holds', 'is wrong, they are behind', HOLDS_0)}. "
+            f"{self._for(example)}target minus others is {estimate(row.gap_AP_50)}."
+        ]
+
+    # -- confidence ------------------------------------------------------------------------
 
     def confidence(self) -> list[str]:
         """Whether confidence can be trusted, and whether it tells unseen species."""
+        auroc, drop = "novelty_det_AUROC", "confidence_drop_OOD"
         lines = []
-        for name, row in self.best.items():
-            m = row.metrics
-            auroc = m["novelty_det_AUROC"]
-            text = (
-                f"- {self.who(name)} ({condition(row)}): calibration error "
-                f"{estimate(m['iid_ECE'])} in distribution, {estimate(m['ood_ECE'])} on unseen "
-                f"species; mean confidence changes by {signed(_negative(m['confidence_drop_OOD']))}"
-                " from the first to the second. "
+        best = self._at_best(drop)
+        if best:
+            told = {name: compare_to(row.metrics[drop], 0.0) for name, row in best.items()}
+            example = _largest(best, lambda row: row.metrics[drop])
+            lines.append(
+                "- Confidence that falls on unseen species: "
+                f"{self.tally(told, 'yes', 'no, it rises', HOLDS_0)}. {self._for(example)}mean "
+                f"confidence falls by {estimate(best[example].metrics[drop])}."
             )
-            if auroc.n:
-                text += f"Novelty AUROC is {estimate(auroc)}. " + _verdict(
-                    compare_to(auroc, 0.5),
-                    "Low confidence points to unseen species better than chance.",
-                    "Low confidence points away from unseen species.",
-                    "That cannot be told from chance (0.5).",
-                )
-            lines.append(text)
-        return lines
+        best = self._at_best(auroc)
+        if best:
+            told = {name: compare_to(row.metrics[auroc], 0.5) for name, row in best.items()}
+            example = _largest(best, lambda row: row.metrics[auroc])
+            lines.append(
+                "- Low confidence as a sign of an unseen species, better than chance (0.5): "
+                f"{self.tally(told, 'yes', 'no, worse', HOLDS_HALF)}. {self._for(example)}"
+                f"AUROC is {estimate(best[example].metrics[auroc])}."
+            )
+        if not lines:
+            return [_nothing("hits on unseen species")]
+        keys = ("iid_ECE", "ood_ECE", "iid_mean_confidence", "ood_mean_confidence", auroc)
+        rows = [
+            [self.name(name), *(estimate(row.metrics[key]) for key in keys)]
+            for name, row in self.best.items()
+        ]
+        header = [
+            "Architecture",
+            "Calibration error, in-distribution",
+            "unseen species",
+            "Mean confidence, in-distribution",
+            "unseen species",
+            "Novelty AUROC",
+        ]
+        return [*lines, "", *table(header, rows)]
 
 
 def budget(row: CurveRow) -> str:
@@ -324,51 +538,38 @@ def condition(row: CurveRow) -> str:
 
 def _images(row: BudgetRow) -> str:
     about = "about " if row.source == "expected" else ""
-    return f"{about}{row.n_images:,.0f} images"
+    return MISSING if row.n_images is None else f"{about}{row.n_images:,.0f} images"
 
 
-def _last_step(before: CurveRow, last: CurveRow, metric: str) -> str:
-    step = f"The last step, from {budget(before)},"
-    return {
-        "above": f"{step} still brings a gain.",
-        "below": f"{step} brings a loss.",
-        "overlap": f"{step} brings no change that can be told.",
-    }.get(compare(last.metrics[metric], before.metrics[metric]), "")
+def _largest(items: Mapping[str, T], value: Callable[[T], Estimate]) -> str:
+    """The key with the largest mean, the first on ties."""
+    return max(items, key=lambda key: _or_low(value(items[key]).mean))
 
 
-def _verdict(
-    verdict: Verdict,
-    above: str,
-    below: str,
-    overlap: str,
-    one: str = "With one seed on a side this cannot be told.",
-) -> str:
-    return {"above": above, "below": below, "overlap": overlap, "no interval": one}.get(
-        verdict, "Not defined on a side."
-    )
+def _or_low(mean: float | None) -> float:
+    return float("-inf") if mean is None else mean
 
 
-def _against_zero(value: Estimate, above: str, below: str) -> str:
-    return _verdict(
-        compare_to(value, 0.0), above, below, "The interval holds 0, so this cannot be told."
-    )
+def _complement(value: Estimate) -> Estimate:
+    """The estimate of 1 minus a share."""
+    if value.mean is None:
+        return value
+    low = None if value.ci95_high is None else 1 - value.ci95_high
+    high = None if value.ci95_low is None else 1 - value.ci95_low
+    return Estimate(1 - value.mean, value.std, value.n, low, high)
 
 
-def _flip(value: float | None) -> float | None:
-    return None if value is None else 1 - value
-
-
-def _negative(value: Estimate) -> float | None:
-    return None if value.mean is None else -value.mean
+def _best_cut(rows: Iterable[OperatingRow]) -> OperatingRow | None:
+    """The cut with the highest mean F1 over all seeds, the lowest on ties."""
+    best: OperatingRow | None = None
+    for row in rows:
+        f1 = row.metrics["F1"]
+        if f1.mean is None or f1.n < row.metrics["recall"].n:
+            continue
+        if best is None or f1.mean > _or_low(best.metrics["F1"].mean):
+            best = row
+    return best
 
 
 def _nothing(what: str) -> str:
     return f"- Nothing to say: this sweep lacks {what}."
-
-
-def metric_at(rows: Sequence[CurveRow], regime: str, k_or_p: str, metric: str) -> Estimate:
-    """One estimate of the learning curves, undefined where there is no such condition."""
-    for row in rows:
-        if (row.regime, row.k_or_p) == (regime, k_or_p):
-            return row.metrics[metric]
-    return UNDEFINED

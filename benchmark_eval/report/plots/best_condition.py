@@ -20,7 +20,7 @@ STRATA = ("1", "2-10", ">10")
 
 
 def _heading(row: object, look: Lookup) -> str:
-    name = look.label(getattr(row, "architecture", ""))
+    name = look.short(getattr(row, "architecture", ""))
     letter = "p" if getattr(row, "regime", "") == "incremental_natural" else "k"
     return f"{name}: {getattr(row, 'regime', '')} {letter}={getattr(row, 'k_or_p', '')}"
 
@@ -111,7 +111,7 @@ def density(table: Aggregated, metric: str) -> Figure:
     if not columns or not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
     names = list(dict.fromkeys(row.architecture for row in rows))
-    styles = figures.looks([look.label(name) for name in names])
+    styles = figures.looks([look.short(name) for name in names])
     shift = figures.shifts(len(names))
     figure, axes = figures.panels(1, len(columns), height=2.9)
     drawn = []

@@ -47,7 +47,7 @@ def by_architecture(
     complete = look.seeds(metrics)
     if not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
-    styles = figures.looks([look.label(name) for name in look.architectures])
+    styles = figures.looks([look.short(name) for name in look.architectures])
     shift = figures.shifts(len(styles))
     figure, axes = figures.panels(
         len(metrics), len(look.regimes), height=3.2 if len(metrics) == 1 else 2.7, share_y=False
@@ -100,7 +100,7 @@ def by_part(
             card += _card(line, look, metric, style.color)
         line[0].set_ylabel(y_label)
         if len(look.architectures) > 1:
-            figures.row_label(line[-1], look.label(name))
+            figures.row_label(line[-1], look.short(name))
     metric_entry = BY_NAME[metrics[0]].metric
     figures.fit_y(
         [panel for line in axes for panel in line],

@@ -51,7 +51,7 @@ def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
         axes[0][column].set_title(BY_NAME[metric].label)
     for line, name in zip(axes, look.architectures, strict=True):
         if len(look.architectures) > 1:
-            figures.row_label(line[-1], look.label(name))
+            figures.row_label(line[-1], look.short(name))
     sources = {row.source for row in rows}
     note = {
         frozenset({"exact"}): "Costs are counted in each condition's training annotations.",

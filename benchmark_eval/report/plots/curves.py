@@ -32,7 +32,7 @@ def finding_and_naming(table: Aggregated, split: str) -> Figure:
         [
             (f"{prefix}_detection_recall", "found (detection recall)"),
             (f"{prefix}_classification_given_detection_acc", "named right, of those found"),
-            (f"{prefix}_species_recall", "found and named right (the product)"),
+            (f"{prefix}_species_recall", "both (the product)"),
         ],
         f"Finding and naming, {SPLIT_LABEL[split]}",
         "share",

@@ -50,7 +50,7 @@ def grid(table: Aggregated) -> Figure:
         for spine in panel.spines.values():
             spine.set_visible(False)
         if len(names) > 1:
-            panel.set_title(look.label(name))
+            panel.set_title(look.short(name))
     for panel in flat[len(names) :]:
         panel.set_visible(False)
     species = {band: max(r.n_species for r in rows if r.band == band) for band in BAND_LABEL}
@@ -120,7 +120,7 @@ def against_others(table: Aggregated) -> Figure:
             drawn.append(series)
         figures.budget_axis(panel, budgets, REGIME_AXIS[REGIME])
         if len(names) > 1:
-            panel.set_title(look.label(name))
+            panel.set_title(look.short(name))
     for panel in flat[len(names) :]:
         panel.set_visible(False)
     figures.fit_y(flat[: len(names)], figures.extent(drawn), -1.0, 1.0)

@@ -1,0 +1,260 @@
+"""The report says what the numbers say, how surely, and what is missing."""
+
+import re
+
+import pytest
+from factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
+
+from benchmark_eval.benchmark import load_benchmark
+from benchmark_eval.cli import main
+from benchmark_eval.report import document, write_report
+from benchmark_eval.report.captions import PLOTS
+from benchmark_eval.report.document import render
+from benchmark_eval.report.markdown import cell, count, escape, estimate, listing, signed
+from benchmark_eval.report.sentences import Facts
+from benchmark_eval.sweep import aggregate
+from benchmark_eval.sweep.statistics import compare, compare_to
+from benchmark_eval.sweep.statistics import estimate as over_seeds
+
+GU, IN, TA = BUDGETS
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    benchmark = write_benchmark(tmp_path / "benchmark")
+    digests = load_benchmark(benchmark).digests
+
+    def sweep(cells, header="model_name,architecture,regime,k_or_p,seed"):
+        rows = []
+        (tmp_path / "eval").mkdir(exist_ok=True)
+        for row, made in cells:
+            rows.append(row)
+            if made is not None:
+                options = dict(made) if isinstance(made, dict) else {"value": made}
+                item = evaluation(row[0], benchmark=digests, **options)
+                write_evaluation(tmp_path / "eval", item)
+        (tmp_path / "manifest.csv").write_text(manifest_text(rows, header))
+        return aggregate(
+            eval_dir=tmp_path / "eval",
+            manifest=tmp_path / "manifest.csv",
+            benchmark=benchmark,
+            output_dir=tmp_path / "out",
+            allow_missing=True,
+        )
+
+    return sweep
+
+
+def three(name, architecture, regime, k, middle, spread=0.01):
+    """Three seeds around a value."""
+    return [
+        ((f"{name}{s}", architecture, regime, k, s), middle + (s - 1) * spread) for s in range(3)
+    ]
+
+
+def section(text, title):
+    return re.search(rf"^## {re.escape(title)}.*?\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
+
+
+def test_numbers_carry_their_interval_and_n():
+    assert estimate(over_seeds([0.5])) == "0.500 (n=1)"
+    assert estimate(over_seeds([0.50, 0.54, 0.58])) == "0.540 (0.441 to 0.639; n=3)"
+    assert estimate(over_seeds([])) == "not defined (n=0)"
+    assert cell(over_seeds([0.50, 0.54, 0.58])) == "0.540 ± 0.040, n=3"
+    assert cell(over_seeds([0.5, None])) == "0.500, n=1"
+    assert cell(over_seeds([None])) == "–"
+    assert signed(-0.0001) == "+0.000"
+
+
+def test_words():
+    assert count(1, "model") == "1 model"
+    assert count(1530, "model") == "1,530 models"
+    assert listing(["a", "b", "c"]) == "a, b and c"
+    assert listing(list("abcde"), most=3) == "a, b, c and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "verdict"),
+    [
+        ([0.5, 0.5], [0.4, 0.4], "above"),
+        ([0.4, 0.4], [0.5, 0.5], "below"),
+        ([0.5, 0.5], [0.5, 0.5], "overlap"),
+        ([0.4, 0.6], [0.5, 0.5], "overlap"),
+        ([0.9], [0.1, 0.1], "no interval"),
+        ([0.9], [], "undefined"),
+    ],
+)
+def test_means_differ_only_where_intervals_do_not_overlap(left, right, verdict):
+    assert compare(over_seeds(left), over_seeds(right)) == verdict
+
+
+def test_an_estimate_against_a_fixed_number():
+    assert compare_to(over_seeds([0.1, 0.11]), 0.0) == "above"
+    assert compare_to(over_seeds([-0.1, 0.1]), 0.0) == "overlap"
+
+
+def test_growth_that_can_and_cannot_be_told(sweep):
+    cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
+    cells += [*three("a9", "a", GU, "all", 0.41), *three("b1", "b", GU, "1", 0.3, 0.2)]
+    cells += [*three("b5", "b", GU, "5", 0.4, 0.2)]
+    text = section(render(sweep(cells)), "Data efficiency")
+    assert "grows with data for a; cannot be told (the intervals overlap) for b." in text
+    assert (
+        "For a it goes from 0.100 (0.075 to 0.125; n=3) at k=1 to 0.410 (0.385 to 0.435; n=3)"
+        in text
+    )
+    assert "in the last step, to k=all: cannot be told (the intervals overlap) for both" in text
+    assert "a has the highest mean, 0.410" in text
+    assert "Its lead over b cannot be told (the intervals overlap)." in text
+
+
+def test_one_seed_is_said_to_tell_nothing(sweep):
+    text = render(sweep([(("a", "a", GU, "1", 0), 0.1), (("b", "a", GU, "5", 0), 0.9)]))
+    assert "cannot be told (one seed)" in section(text, "Data efficiency")
+    assert "0.100 (n=1)" in text
+
+
+def test_regimes_are_compared_at_equal_cost(sweep):
+    # g5: nearly all 13 images, i1: the 6.25 of p=0.5 against 5.4 of k=1
+    cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
+    text = section(render(sweep(cells)), "Data efficiency")
+    assert "the natural mix buys more" in text
+    assert "k=1, about 5 images" in text
+    cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "1", 0.5)]
+    assert "cannot be compared at equal cost" in section(render(sweep(cells)), "Data efficiency")
+
+
+def test_bottleneck(sweep):
+    def made(found, named):
+        return {
+            "value": 0.5,
+            "per_split__iid_test__decomposition__detection_recall": found,
+            "per_split__iid_test__decomposition__classification_given_detection_acc": named,
+            "per_split__iid_test__decomposition__species_recall": found * named,
+            "per_split__iid_test__decomposition__classification_loss": found * (1 - named),
+        }
+
+    text = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
+    text = section(text, "Finding against naming")
+    assert "In distribution the bottleneck is naming." in text
+    assert "0.360 (0.360 to 0.360; n=3) | 0.100 (0.100 to 0.100; n=3) |" in text
+
+
+def test_missing_cells_are_listed_by_condition(sweep):
+    cells = [*three("a", "a", GU, "1", 0.2), *three("b", "a", GU, "5", 0.4)]
+    cells[5] = (cells[5][0], None)
+    text = render(sweep([*cells, (("x", "b", GU, "1", 0), 0.1)]))
+    missing = section(text, "What is missing")
+    assert "- a, global_uniform k=5: seed 2 (b2: no result)" in missing
+    assert "- b, global_uniform k=1: seed 1 and seed 2 (not in the manifest)" in missing
+    assert "- b, global_uniform k=5: seed 0, seed 1 and seed 2 (not in the manifest)" in missing
+    assert "- The whole regime incremental_natural: not in the manifest" in missing
+    assert "**Incomplete:** 6 cells of the sweep have no number" in text
+    assert "k=5 (incomplete)" in section(text, "All conditions")
+
+
+def test_nothing_missing_is_said(sweep):
+    cells = [*three("a", "a", GU, "1", 0.2), *three("b", "a", IN, "0.1", 0.2)]
+    cells += three("c", "a", TA, "0", 0.2)
+    text = section(render(sweep(cells)), "What is missing")
+    assert text.strip() == "Nothing: every condition of the manifest has every seed."
+
+
+def test_equal_warnings_stand_once_with_their_models(sweep):
+    warned = {"value": 0.3, "warnings": [("iid_test", "7 boxes <b>left out</b>")]}
+    cells = [((f"m{s}", "a", GU, "1", s), warned) for s in range(3)]
+    text = section(render(sweep(cells)), "Warnings")
+    assert (
+        text.strip() == "- iid_test, 3 models: 7 boxes &lt;b&gt;left out&lt;/b&gt; (m0, m1 and m2)"
+    )
+
+
+def test_caveats_and_provenance(sweep, tmp_path):
+    table = sweep(three("a", "a", GU, "1", 0.2))
+    text = render(table)
+    caveats = section(text, "How to read these numbers")
+    for word in ("nearly all boxes are large", "upper bound", "two of them hold", "2 scored"):
+        assert word in caveats
+    provenance = section(text, "Provenance")
+    assert table.benchmark.digest in provenance
+    assert table.inputs.manifest in provenance
+    assert str(tmp_path) not in text
+
+
+def test_names_from_the_manifest_are_plain_text(sweep):
+    name = "<img src=x>|[a](http://x)*_`"
+    table = sweep([((f"m{s}<script>", name, GU, "1", s), 0.2 + s / 10) for s in range(2)])
+    text = render(table)
+    assert "<img" not in text
+    assert "<script>" not in text
+    assert "](http" not in text
+    rows = [line for line in section(text, "All conditions").splitlines() if line.startswith("| ")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {8}
+    assert escape("a_b*c") == r"a\_b\*c"
+
+
+def test_every_plot_is_linked_with_its_caption_where_it_belongs(sweep):
+    text = render(sweep(three("a", "a", GU, "1", 0.2)))
+    for plot in PLOTS:
+        assert f"![{plot.title}](../plots/{plot.name}.svg)" in section(text, plot.question)
+        assert plot.caption in text
+    bare = render(sweep(three("a", "a", GU, "1", 0.2)), plots=None)
+    assert "![" not in bare
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [(("m", "a", GU, "1", 0), 0.5)],
+        [(("m", "a", TA, "0", 0), None), (("n", "a", TA, "0", 1), 0.1)],
+        [(("m", "a", IN, "0.1", 0), {"value": None})],
+        [(("m", "a", GU, "1", 0), {"value": 0.5, "splits": ("semantic_ood",)})],
+        [(("m", "a", GU, "1", 0), {"value": 0.5, "splits": ("inat_test",)})],
+    ],
+    ids=["one model", "one missing", "undefined", "only ood", "only inat"],
+)
+def test_a_report_is_written_whatever_the_sweep_lacks(sweep, cells, tmp_path):
+    table = sweep(cells)
+    path = write_report(table, tmp_path / "r")
+    text = path.read_text()
+    assert path.name == document.REPORT
+    for title in ("What was run", "Headline", "Target species", "Confidence", "Provenance"):
+        assert section(text, title).strip()
+    assert "None" not in text.replace("None.", "")
+    assert "nan" not in text.lower().replace("provenance", "")
+
+
+def test_one_unnamed_architecture_is_not_named(sweep):
+    rows = [(("a", GU, "1", 0), 0.5), (("b", GU, "1", 1), 0.6)]
+    text = render(sweep(rows, header="model_name,regime,k_or_p,seed"))
+    assert "default" not in text
+    assert "2 models under 1 training condition, seeds 0 and 1." in text
+
+
+def test_best_condition_is_the_highest_mean_in_distribution(sweep):
+    table = sweep([*three("a", "a", GU, "1", 0.2), *three("b", "a", GU, "5", 0.4)])
+    assert Facts(table).best["a"].k_or_p == "5"
+
+
+def test_verbs_write_plots_and_report(sweep, tmp_path):
+    sweep(three("a", "a", GU, "1", 0.2))
+    aggregated = str(tmp_path / "out" / "aggregated.json")
+    main(["plot", "--aggregated", aggregated, "--output-dir", str(tmp_path / "plots"),
+          "--format", "svg", "--only", "imbalance_gap"])  # fmt: skip
+    assert [p.name for p in (tmp_path / "plots").iterdir()] == ["imbalance_gap.svg"]
+    main(["report", "--aggregated", aggregated, "--output-dir", str(tmp_path / "out")])
+    assert (tmp_path / "out" / "report.md").read_text().startswith("# Report of the sweep\n")
+
+
+def test_a_failed_aggregation_takes_the_report_along(sweep, tmp_path, capsys):
+    sweep(three("a", "a", GU, "1", 0.2))
+    call = ["aggregate", "--eval-dir", str(tmp_path / "eval"), "--manifest",
+            str(tmp_path / "manifest.csv"), "--benchmark-dir", str(tmp_path / "benchmark"),
+            "--output-dir", str(tmp_path / "out")]  # fmt: skip
+    main(call)
+    assert "benchmark-eval plot" in capsys.readouterr().out
+    assert (tmp_path / "out" / "report.md").exists()
+    (tmp_path / "eval" / "a0_summary.json").unlink()
+    with pytest.raises(SystemExit):
+        main(call)
+    assert list((tmp_path / "out").iterdir()) == []
