@@ -23,6 +23,7 @@ VERBS = {
     "subsets": "Draw the training subsets of the three regimes from train.json.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
     "map": "Mean average precision of plain text files of boxes (PASCAL VOC 2012).",
+    "catalogue": "List every metric with its meaning.",
 }
 
 EXIT_PROBLEMS = 1
