@@ -54,4 +54,4 @@ format: setup ## let ruff and snakefmt rewrite the sources
 
 pins: setup ## renew requirements.txt from pyproject.toml
 	CUSTOM_COMPILE_COMMAND="make pins" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links \
-	  --no-emit-trusted-host --no-header --no-annotate --extra dev --output-file requirements.txt pyproject.toml
+	  --no-emit-trusted-host --no-header --no-annotate --extra cluster --extra dev --extra docs --output-file requirements.txt pyproject.toml

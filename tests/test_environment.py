@@ -1,5 +1,6 @@
 """environment.yml lists what pyproject.toml lists, and the pins cover both."""
 
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -34,7 +35,8 @@ def test_every_dependency_is_pinned_exactly():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[^ ;]+( ;.*)?", pin) for pin in pins)
-    listed = project["dependencies"] + project["optional-dependencies"]["dev"]
+    extras = project["optional-dependencies"].values()
+    listed = [*project["dependencies"], *itertools.chain.from_iterable(extras)]
     assert {name(r) for r in listed} <= {name(pin) for pin in pins}
 
 
