@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SHOWN_PER_KIND = 20
-"""How many problems of one kind a message lists before it only counts them."""
+"""How many problems of one kind in one file a message lists before it only counts them."""
+LISTED_PER_KIND = 1000
+"""The same over all files: two folders that were swapped can make half a million problems."""
 
 
 class BenchmarkEvalError(Exception):
@@ -59,20 +61,32 @@ class InputError(BenchmarkEvalError):
 
 
 def render_problems(problems: Sequence[Problem], shown: int = SHOWN_PER_KIND) -> str:
-    """All problems as text, one a line: the first ``shown`` of each (file, kind), and the count."""
+    """All problems as text, one a line.
+
+    Of each (file, kind) the first ``shown`` and the count, of each kind ``LISTED_PER_KIND``.
+    """
     total: Counter[tuple[str, str]] = Counter()
+    of_kind: Counter[str] = Counter()
     for problem in problems:
         total[problem.file, problem.kind] += problem.times
+        of_kind[problem.kind] += problem.times
     count = total.total()
     lines = [f"{count:,} problem{'s' if count != 1 else ''} found"]
     seen: Counter[tuple[str, str]] = Counter()
+    listed: Counter[str] = Counter()
     for problem in problems:
+        if listed[problem.kind] == LISTED_PER_KIND:
+            continue
         key = (problem.file, problem.kind)
         if seen[key] < shown and problem.times == 1:
+            listed[problem.kind] += 1
             lines.append(f"  {problem}")
         seen[key] += problem.times
         if seen[key] == total[key] > shown:
             lines.append(
                 f"  {problem.file}: {total[key]:,} problems of kind {problem.kind!r} in all"
             )
+    for kind, times in of_kind.items():
+        if listed[kind] == LISTED_PER_KIND:
+            lines.append(f"  all files: {times:,} problems of kind {kind!r} in all")
     return "\n".join(lines)

@@ -120,6 +120,8 @@ def test_coordinates_and_threshold_can_be_chosen(folders, capsys):
         (["--ignore", "-q"], "requires at least one value"),
         (["-i", "x", "--set-class-iou", "x", "0.5"], "wanted one of the two"),
         (["-a"], "found no output folder"),
+        (["-od", ""], "found an empty word; wanted a folder"),
+        (["-od", "out", "-a"], "wanted the images to draw on"),
         (["-id", "nowhere", "-od", "out"], "wanted a folder of images"),
         (["--iou", "2"], "wanted an IoU above 0 and up to 1"),
         (["--draw-confidence", "-1"], "wanted 0 to 1"),

@@ -174,6 +174,12 @@ def test_ignored_classes_leave_no_trace_but_their_name(tmp_path):
     assert result.notes == ("ignored class 'w' occurs in no file",)
 
 
+def test_when_all_is_ignored_nothing_is_defined(tmp_path):
+    truth, found = {"a": ["x 0 0 9 9"]}, {"a": ["x 0.9 0 0 9 9", "y 0.9 0 0 9 9"]}
+    result = score(tmp_path, truth, found, ignore=["x", "y"])
+    assert (result.mAP, result.classes, result.detections_without_class) == (None, (), {})
+
+
 def test_without_an_object_to_find_nothing_is_defined(tmp_path):
     truth = {"a": ["x 0 0 9 9 difficult"]}
     result = score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9", "x 0.8 50 50 59 59"]})

@@ -3,11 +3,14 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from voc_files import of, score, write_folder
 
 from benchmark_eval.errors import InputError, UsageError
-from benchmark_eval.voc import read_boxes
+from benchmark_eval.voc import read_boxes, text
 
 BOX = "10 10 60 60"
 TRUTH = {"a": [f"Ips typographus {BOX}"]}
@@ -127,8 +130,8 @@ def test_an_empty_file_is_an_image_without_boxes(tmp_path):
         ("Ips 0.9 ١٠ 10 60 60", "line-shape", "found"),
         ("Ips 0.9 0x1 10 60 60", "line-shape", "0x1"),
         ("Ips 0.9 ten 10 60 60", "line-shape", "ten"),
-        ("1 2 0.9 10 10 60 60", "line-shape", "2 numbers too many"),
-        ("Ips 0.8 0.9 10 10 60 60", "line-shape", "ends in a confidence"),
+        ("1 2 0.9 10 10 60 60", "line-shape", "more numbers than wanted"),
+        ("Ips 0.8 0.9 10 10 60 60", "line-shape", "a confidence too many"),
         (f"Ips nan {BOX}", "not-finite", "confidence: found nan; wanted a finite number"),
         (f"Ips -Inf {BOX}", "not-finite", "confidence: found -Inf"),
         ("Ips 0.9 10 infinity 60 60", "not-finite", "top: found infinity"),
@@ -137,9 +140,9 @@ def test_an_empty_file_is_an_image_without_boxes(tmp_path):
         (f"Ips 1e999 {BOX}", "confidence", "1e999"),
         ("Ips 0.9 10 10 1e10 60", "coordinate", "right: found '1e10'"),
         ("Ips 0.9 10 10 1e999 60", "coordinate", "right: found '1e999'"),
-        ("Ips 0.9 60 10 10 60", "swapped-corners", "left, right: found left 60 and right 10"),
-        ("Ips 0.9 10 60 60 10", "swapped-corners", "top, bottom: found top 60 and bottom 10"),
-        (f"Ips\x00 0.9 {BOX}", "class-name", "'Ips\\x00' with an invisible character"),
+        ("Ips 0.9 60 10 10 60", "swapped-corners", "left, right: found left '60' and right '10'"),
+        ("Ips 0.9 10 60 60 10", "swapped-corners", "top, bottom: found top '60' and bottom '10'"),
+        (f"Ips\x00 0.9 {BOX}", "class-name", "class: found 'Ips\\x00' with an invisible"),
         (f"Ips\u200b 0.9 {BOX}", "class-name", "'Ips\\u200b'"),
     ],
 )
@@ -161,7 +164,7 @@ def test_detection_lines_that_are_refused(tmp_path, line, kind, message):
         (f"Ips {BOX} hard", "line-shape", "hard"),
         (f"Ips 0.91 {BOX}", "line-shape", "a detection among the ground truth"),
         (f"Ips 9.1e-1 {BOX} difficult", "line-shape", "a detection among the ground truth"),
-        (f"0 0.91 {BOX}", "line-shape", "2 numbers too many"),
+        (f"0 0.91 {BOX}", "line-shape", "more numbers than wanted"),
         (f"Ips {BOX} 0", "swapped-corners", "a flag at the end of the line?"),
         (f"Ips {BOX} 1", "swapped-corners", "the word 'difficult' is wanted"),
         ("Ips 60 60 10 10", "swapped-corners", "width and height"),
@@ -331,6 +334,8 @@ def test_objects_without_area_cannot_be_found_on_a_plane(tmp_path):
         ({"class_iou": {"Ips typographus": 1.5}}, "iou of 'Ips typographus': found 1.5"),
         ({"class_iou": {"Ips typografus": 0.5}}, "is 'Ips typographus' meant?"),
         ({"class_iou": {"Ips typographus": 0.5}, "ignore": ["Ips  typographus"]}, "one of the two"),
+        ({"ignore": ["x\udcff"]}, "class 'x\\udcff': found an invisible character"),
+        ({"class_iou": {"x\u200b": 0.5}}, "found an invisible character"),
         ({"coordinates": "yolo"}, "coordinates: found 'yolo'; wanted pixel or continuous"),
     ],
 )
@@ -352,3 +357,31 @@ def test_names_that_differ_in_capitals_only_are_pointed_out(tmp_path):
         "'ips_typographus' of the detections and class 'Ips typographus'" in note
         for note in result.notes
     )
+
+
+WORDS = st.sampled_from(
+    ["Ips", "0.9", "1", "20", "-3", "1e1", "nan", "1_0", "\u0661", "difficult", ",", "x\u200b", ""]
+) | st.text(max_size=4)
+GAPS = st.sampled_from([" ", "  ", "\t", "\u00a0", "\x1f", "\x85"])
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.tuples(GAPS, WORDS), max_size=9), st.sampled_from(["ground truth", "detections"])
+)
+def test_any_line_gives_a_box_or_a_problem(words, kind):
+    line = "".join(gap + word for gap, word in words).replace("\r", "").replace("\n", "")
+    reader = text._Reader(kind)
+    taken = line.strip() != "" and reader._add(0, 1, line)
+    if taken:
+        boxes = reader.boxes(("a",))
+        (name,) = boxes.classes
+        assert name == text.class_name(name) != ""
+        assert name.isprintable()
+        assert np.isfinite(boxes.corners).all()
+        assert 0 <= boxes.confidence[0] <= 1
+    elif line.strip():
+        problem = text._explain(line, kind, "a.txt", "line 1")
+        assert problem.found
+        assert problem.wanted
+        assert len(str(problem)) < 500

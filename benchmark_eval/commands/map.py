@@ -10,7 +10,17 @@ import click
 from benchmark_eval.commands._progress import progress_bar
 from benchmark_eval.commands._several import CommandWithSeveralValues, SeveralValues
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
+
+class _Folder(click.Path):
+    """A folder; not the empty word of a shell variable that is not set, which means "here"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("found an empty word; wanted a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = _Folder(path_type=Path, file_okay=False)
 
 
 def class_thresholds(
@@ -124,4 +134,4 @@ def command(no_plot: bool, quiet: bool, output_dir: Path | None, **options: Any)
         return
     click.echo(as_text(result), nl=False)
     if output_dir is not None:
-        click.echo(f"written to {output_dir}")
+        click.echo(f"written to {click.format_filename(output_dir)}")

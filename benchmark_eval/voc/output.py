@@ -105,7 +105,7 @@ class OutputFolder:
         old = self.ours()
         # a kill from here on leaves no results.json, and a ledger that knows every file
         self._note(old.union(new))
-        self._remove(old - set(new) | old & {RESULTS})
+        self._remove((old - set(new)) | (old & {RESULTS}))
         for name in sorted(new, key=lambda name: (name == RESULTS, name)):
             target = self.path / name
             target.parent.mkdir(parents=True, exist_ok=True)

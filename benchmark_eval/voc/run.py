@@ -20,6 +20,13 @@ from benchmark_eval.voc.results import (
 from benchmark_eval.voc.scoring import Matches, score_folders
 from benchmark_eval.voc.text import Progress
 
+TEXTS = {
+    "results.txt": as_text,
+    "results.csv": classes_csv,
+    "precision_recall.csv": curves_csv,
+}
+"""Files that every run writes beside ``results.json``, and what renders them."""
+
 
 def run_map(
     prediction_dir: str | Path,
@@ -66,6 +73,7 @@ def run_map(
         return score()[0]
     inputs = [prediction_dir, ground_truth_dir, *([image_dir] if image_dir else [])]
     with OutputFolder(output_dir, inputs) as folder:
+        folder.check_free([RESULTS, *TEXTS])  # before the work; ``publish`` checks all names
         try:
             result, matches = score()
             if image_dir is not None:
@@ -83,12 +91,7 @@ def run_map(
 
             draw_plots(result, folder.stage / "plots", progress)
         (folder.stage / RESULTS).write_bytes(as_json(result))
-        (folder.stage / "results.txt").write_text(as_text(result), encoding="utf-8", newline="\n")
-        (folder.stage / "results.csv").write_text(
-            classes_csv(result), encoding="utf-8", newline="\n"
-        )
-        (folder.stage / "precision_recall.csv").write_text(
-            curves_csv(result), encoding="utf-8", newline="\n"
-        )
+        for name, render in TEXTS.items():
+            (folder.stage / name).write_text(render(result), encoding="utf-8", newline="\n")
         folder.publish()
     return result

@@ -116,37 +116,33 @@ def score_boxes(
     order = np.lexsort((-found.confidence, found.label))
     verdict = judge(nearest, overlap, threshold[found.label], order, truth.difficult)
 
-    held = set(truth.label.tolist())
     scores: list[ClassScore] = []
     curves: dict[str, Curve] = {}
     without_class: dict[str, int] = {}
     bounds = np.searchsorted(found.label[order], np.arange(len(classes) + 1))
-    n_of_class = np.bincount(truth.label[~truth.difficult], minlength=len(classes))
-    n_difficult = np.bincount(truth.label[truth.difficult], minlength=len(classes))
+    n_of_class = np.bincount(truth.label[~truth.difficult], minlength=len(classes)).tolist()
+    n_difficult = np.bincount(truth.label[truth.difficult], minlength=len(classes)).tolist()
     for label, name in enumerate(classes):
         rows = order[bounds[label] : bounds[label + 1]]
-        if label not in held:
+        n = n_of_class[label]
+        if not n and not n_difficult[label]:
             without_class[name] = len(rows)
             continue
         own = verdict[rows]
-        n_objects = int(n_of_class[label])
-        ap = miss_rate = None
-        if n_objects:
-            curves[name] = curve(own, found.confidence[rows], n_objects)
-            ap = average_precision(curves[name], n_objects)
-            miss_rate = log_average_miss_rate(own, n_objects, n_images)
+        if n:
+            curves[name] = curve(own, found.confidence[rows], n)
         scores.append(
             ClassScore(
                 name=name,
-                AP=ap,
+                AP=average_precision(curves[name], n) if n else None,
                 iou_threshold=float(threshold[label]),
-                n_objects=n_objects,
-                n_difficult=int(n_difficult[label]),
+                n_objects=n,
+                n_difficult=n_difficult[label],
                 n_detections=len(rows),
                 n_true_positives=int(np.sum(own == TRUE_POSITIVE)),
                 n_false_positives=int(np.sum(own == FALSE_POSITIVE)),
                 n_on_difficult=int(np.sum(own == NOT_COUNTED)),
-                log_average_miss_rate=miss_rate,
+                log_average_miss_rate=log_average_miss_rate(own, n, n_images) if n else None,
             )
         )
     aps = [score.AP for score in scores if score.AP is not None]
@@ -202,6 +198,11 @@ def _check_options(
     ]
     if coordinates not in SIDE:
         faults.append(f"coordinates: found {coordinates!r}; wanted {' or '.join(SIDE)}")
+    faults += [
+        f"class {name!r}: found an invisible character; wanted a name as the files hold it"
+        for name in sorted({*class_iou, *ignored})
+        if not name.isprintable()
+    ]
     faults += [
         f"class {name!r}: found an IoU threshold for it and its name among the ignored classes; "
         "wanted one of the two"

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +175,7 @@ class _Reader:
             return False
         label = self.spellings.get(name)
         if label is None:
-            if _name_fault(name) is not None:
+            if _name_fault(name, line, self.kind):
                 return False
             label = self.labels.setdefault(class_name(name), len(self.labels))
             self.spellings[name] = label
@@ -228,91 +228,99 @@ def _text_of(path: Path) -> str | Problem:
         )
 
 
-def _name_fault(raw: str) -> tuple[str, str, str, str] | None:
-    """What is wrong with a class name: kind, found, wanted, cause; None if it is fine."""
-    name = class_name(raw)
-    words = name.split(" ")
-    if not name.isprintable():
-        return (
-            "class-name",
-            f"class name {_quoted(name)} with an invisible character",
-            "a name of visible characters",
-            "",
-        )
-    if len(words) > 1 and all(_NUMBER.fullmatch(word) for word in words):
-        return ("line-shape", f"{len(words)} numbers too many", "", "")
-    last = words[-1]
-    if len(words) > 1 and _NUMBER.fullmatch(last) and not last.isdigit() and 0 <= float(last) <= 1:
-        return (
-            "line-shape",
-            f"class name {_quoted(name)} that ends in a confidence",
-            "",
-            "a detection among the ground truth, or folders swapped",
-        )
-    return None
+class _Fault(NamedTuple):
+    """What a ``Problem`` says besides where it is."""
+
+    kind: str
+    found: str
+    wanted: str
+    field: str = ""
+    cause: str = ""
 
 
 def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
     """Why a line is refused."""
-    shape = SHAPE[kind]
-    tokens = line.split()
     fields = ["left", "top", "right", "bottom"]
+    words = line.split()
     if kind == "detections":
-        fields = ["confidence", *fields]
-    elif tokens[-1] == DIFFICULT:
-        tokens = tokens[:-1]
-
-    def problem(slug: str, found: str, wanted: str, field: str = "", cause: str = "") -> Problem:
-        return Problem(slug, file, found, wanted or shape, record, field, cause)
-
-    values = tokens[-len(fields) :]
-    if len(tokens) <= len(fields) or not all(map(_is_number, values)):
-        return problem("line-shape", _quoted(line), shape, cause=_shape_cause(line, kind))
-    for field, text in zip(fields, values, strict=True):
-        value = float(text)
-        if _NOT_FINITE.fullmatch(text):
-            return problem("not-finite", text, "a finite number", field)
-        if field == "confidence" and not 0 <= value <= 1:
-            cause = "a percentage, or the confidence is left out" if value > 1 else ""
-            return problem("confidence", _quoted(text), "a number from 0 to 1", field, cause)
-        if abs(value) > FARTHEST:
-            wanted = f"a pixel between -{FARTHEST:g} and {FARTHEST:g}"
-            return problem("coordinate", _quoted(text), wanted, field)
-    left, top, right, bottom = (float(text) for text in values[-4:])
-    if right < left or bottom < top:
-        low, high = ("left", "right") if right < left else ("top", "bottom")
-        named = dict(zip(fields, values, strict=True))
-        cause = "corners swapped, or width and height instead of right and bottom"
-        if kind == "ground truth" and len(tokens) > 5 and _is_number(tokens[-5]):
-            cause = f"a flag at the end of the line? the word '{DIFFICULT}' is wanted"
-        return problem(
-            "swapped-corners",
-            f"{low} {named[low]} and {high} {named[high]}",
-            f"{high} not below {low}",
-            f"{low}, {high}",
-            cause,
+        fields.insert(0, "confidence")
+    elif words[-1] == DIFFICULT:
+        del words[-1]
+    name, values = words[: -len(fields)], words[-len(fields) :]
+    fault: _Fault | None
+    if not name or not all(map(_is_number, values)):
+        fault = _Fault("line-shape", _quoted(line), SHAPE[kind], cause=_shape_cause(line, kind))
+    else:
+        numbers = dict(zip(fields, values, strict=True))
+        fault = (
+            _number_fault(numbers)
+            or _corner_fault(numbers, flagged=kind == "ground truth" and _is_number(name[-1]))
+            or _name_fault(" ".join(name), line, kind)
         )
-    fault = _name_fault(" ".join(tokens[: -len(fields)]))
-    assert fault is not None, line
-    return problem(
-        fault[0], fault[1], fault[2], "class" if fault[0] == "class-name" else "", fault[3]
-    )
+    assert fault is not None, line  # nothing else can be wrong with a line
+    return Problem(fault.kind, file, fault.found, fault.wanted, record, fault.field, fault.cause)
 
 
 def _shape_cause(line: str, kind: Kind) -> str:
     """The likely reason for a line of the wrong shape, where one can be told."""
-    tokens = line.split()
-    if tokens[-1] == DIFFICULT and kind == "detections":
+    words = line.split()
+    if words[-1] == DIFFICULT and kind == "detections":
         return "ground truth among the detections, or folders swapped"
-    if tokens[-1] != DIFFICULT and tokens[-1].lower() == DIFFICULT:
+    if words[-1] != DIFFICULT and words[-1].lower() == DIFFICULT:
         return f"the word '{DIFFICULT}' is written in small letters"
-    if line.lstrip()[0] in "<{[":
-        return "XML or JSON: convert it first"
+    if words[0][0] in "<{[":
+        return "XML or JSON: see benchmark-eval convert"
     if _COMMA.search(line):
         return "blanks are wanted between the numbers and points in them"
-    if kind == "detections" and len(tokens) > 4 and all(map(_is_number, tokens[-4:])):
+    if kind == "detections" and len(words) > 4 and all(map(_is_number, words[-4:])):
         return "the confidence is left out: ground truth among the detections, or folders swapped"
     return ""
+
+
+def _number_fault(numbers: dict[str, str]) -> _Fault | None:
+    """A number that cannot be what its field says."""
+    for field, text in numbers.items():
+        value = float(text)
+        if _NOT_FINITE.fullmatch(text):
+            return _Fault("not-finite", text, "a finite number", field)
+        if field == "confidence" and not 0 <= value <= 1:
+            cause = "a percentage, or the confidence is left out" if value > 1 else ""
+            return _Fault("confidence", _quoted(text), "a number from 0 to 1", field, cause)
+        if abs(value) > FARTHEST:
+            wanted = f"a pixel between -{FARTHEST:g} and {FARTHEST:g}"
+            return _Fault("coordinate", _quoted(text), wanted, field)
+    return None
+
+
+def _corner_fault(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
+    """Corners in the wrong order; ``flagged`` if there may be a flag behind them."""
+    for low, high in (("left", "right"), ("top", "bottom")):
+        if float(numbers[high]) < float(numbers[low]):
+            cause = "corners swapped, or width and height instead of right and bottom"
+            if flagged and numbers["bottom"] in {"0", "1"}:
+                cause = f"a flag at the end of the line? the word '{DIFFICULT}' is wanted"
+            found = f"{low} {_quoted(numbers[low])} and {high} {_quoted(numbers[high])}"
+            return _Fault(
+                "swapped-corners", found, f"{high} not below {low}", f"{low}, {high}", cause
+            )
+    return None
+
+
+def _name_fault(raw: str, line: str, kind: Kind) -> _Fault | None:
+    """Why something cannot be a class name."""
+    name = class_name(raw)
+    *words, last = name.split(" ")
+    cause = ""
+    if not name.isprintable():
+        found = f"{_quoted(name)} with an invisible character"
+        return _Fault("class-name", found, "a name of visible characters", "class")
+    if words and all(_NUMBER.fullmatch(word) for word in (*words, last)):
+        cause = "more numbers than wanted"
+    elif words and _NUMBER.fullmatch(last) and not last.isdigit() and 0 <= float(last) <= 1:
+        cause = "a confidence too many"
+        if kind == "ground truth":
+            cause += ": a detection among the ground truth, or folders swapped"
+    return _Fault("line-shape", _quoted(line), SHAPE[kind], cause=cause) if cause else None
 
 
 def _is_number(text: str) -> bool:
