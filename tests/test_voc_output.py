@@ -254,10 +254,13 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("moves", range(4))
-def test_a_kill_while_files_are_put_in_place_is_repaired(folders, tmp_path, monkeypatch, moves):
-    out = tmp_path / "out"
-    run_map(*folders, output_dir=out, plots=False)
-    whole = {name: (out / name).read_bytes() for name in names(out)}
+@pytest.mark.parametrize("older", [True, False], ids=["results before", "new folder"])
+def test_a_kill_while_files_are_put_in_place_is_repaired(
+    folders, tmp_path, monkeypatch, older, moves
+):
+    out = tmp_path / ("out" if older else "new")
+    run_map(*folders, output_dir=tmp_path / "out", plots=False)
+    whole = {name: (tmp_path / "out" / name).read_bytes() for name in names(tmp_path / "out")}
     left = [moves]
     replace = type(out).replace
 
