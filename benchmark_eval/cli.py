@@ -16,6 +16,7 @@ from benchmark_eval.errors import BenchmarkEvalError
 
 # verb -> one line of help (what `benchmark-eval --help` shows without importing the verb)
 VERBS = {
+    "check": "Find every problem of benchmark, manifest, config and all predictions.",
     "evaluate": "Score one model on the benchmark's splits.",
     "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
     "plot": "Draw the plots of a sweep from its tables.",

@@ -109,18 +109,22 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
 
 def read_config(path: str | Path) -> Config:
     """Read a YAML configuration file; InputError for what is unreadable, no YAML or not valid."""
+    return normalise_config(read_yaml(path), source=str(path))
+
+
+def read_yaml(path: str | Path) -> object:
+    """What a YAML file holds; InputError for what is unreadable or no YAML."""
     import yaml
 
     path = Path(path)
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as fault:
         found = fault.strerror or type(fault).__name__
         raise InputError([Problem("unreadable", str(path), found, "a YAML file")]) from fault
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
         found = " ".join(str(fault).split())
         raise InputError([Problem("not-yaml", str(path), found, "a YAML file in UTF-8")]) from fault
-    return normalise_config(raw, source=str(path))
 
 
 def _coerced(value: object, rules: Mapping[str, Any]) -> object:

@@ -21,7 +21,6 @@ from benchmark_eval.benchmark import Benchmark, SplitTruth
 from benchmark_eval.coco import CAPS
 from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.matching import Detections, find_pairs
-from benchmark_eval.metrics.split import SplitData
 from benchmark_eval.predictions import Predictions, rows_of_images
 
 SAMPLE = 2_000
@@ -69,18 +68,14 @@ class Evidence:
     """One split's predictions beside its ground truth, and what several warnings look at."""
 
     predictions: Predictions
-    data: SplitData
+    detections: Detections
+    truth: SplitTruth
     benchmark: Benchmark
-
-    @property
-    def truth(self) -> SplitTruth:
-        """The split's ground truth."""
-        return self.data.truth
 
     @cached_property
     def beyond(self) -> Bools:
         """One a detection: whether it ends more than 1 % and 1 px outside its image."""
-        image, boxes = self.data.detections.image, self.data.detections.boxes
+        image, boxes = self.detections.image, self.detections.boxes
         slack = 0.01 * self.truth.sizes + 1
         far = np.zeros(len(image), np.bool_)
         for side in (0, 1):
@@ -93,7 +88,7 @@ class Evidence:
     @cached_property
     def best(self) -> Detections:
         """The best box of each image that holds a specimen, left-out categories included."""
-        kept, left = self.data.detections, self.predictions.left_out
+        kept, left = self.detections, self.predictions.left_out
         first = np.flatnonzero(kept.rank == 0)
         image = np.r_[kept.image[first], left.image]
         score = np.r_[kept.score[first], left.score]
@@ -224,7 +219,7 @@ def _box_layout(evidence: Evidence) -> Iterator[str]:
 
 
 def _normalised(evidence: Evidence) -> Iterator[str]:
-    boxes, best = evidence.data.detections.boxes, evidence.best
+    boxes, best = evidence.detections.boxes, evidence.best
     reach = float(boxes.max(initial=0.0))
     largest = float(np.nanmax(evidence.truth.sizes, initial=0.0))
     if not len(boxes) or reach > TINY or largest < 10 * TINY:
@@ -245,7 +240,7 @@ def _normalised(evidence: Evidence) -> Iterator[str]:
 
 
 def _outside(evidence: Evidence) -> Iterator[str]:
-    detections = evidence.data.detections
+    detections = evidence.detections
     count = int(evidence.beyond.sum())
     if count and count >= OUTSIDE_SHARE * len(detections):
         boxes = detections.boxes
@@ -313,7 +308,7 @@ def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
     if untrained.all():
         return 0, []  # nothing is known about training
     times = np.bincount(evidence.predictions.left_out.category, minlength=len(untrained))
-    times += np.bincount(evidence.data.detections.category, minlength=len(untrained))
+    times += np.bincount(evidence.detections.category, minlength=len(untrained))
     return int(times[untrained].sum()), categories.ids[untrained & (times > 0)].tolist()
 
 
@@ -330,7 +325,7 @@ def _held_out_ids(evidence: Evidence) -> Iterator[str]:
 
 
 def _tied_scores(evidence: Evidence) -> Iterator[str]:
-    detections = evidence.data.detections
+    detections = evidence.detections
     n = len(detections)
     if n < ENOUGH_SCORES:
         return
@@ -352,7 +347,7 @@ def _tied_scores(evidence: Evidence) -> Iterator[str]:
 
 
 def _repeated(evidence: Evidence) -> Iterator[str]:
-    detections = evidence.data.detections
+    detections = evidence.detections
     by_score = detections.best_first
     score, image = detections.score[by_score], detections.image[by_score]
     # equal records stand in one run of equal score and image: look no further than those
@@ -403,12 +398,12 @@ def warnings_of(evidence: Evidence) -> list[str]:
 
 def notes_of(evidence: Evidence) -> list[str]:
     """Facts about one split's predictions that shape how its numbers read."""
-    predictions, data = evidence.predictions, evidence.data
-    n_images = len(data.truth.image_ids)
-    per_image = np.bincount(data.detections.image, minlength=n_images)
+    predictions, truth = evidence.predictions, evidence.truth
+    n_images = len(truth.image_ids)
+    per_image = np.bincount(evidence.detections.image, minlength=n_images)
     without = int(np.count_nonzero(per_image == 0))
     cut = np.maximum(per_image - CAPS[-1], 0)
-    empty = int(np.count_nonzero((data.detections.boxes[:, 2:] == 0).any(axis=1)))
+    empty = int(np.count_nonzero((evidence.detections.boxes[:, 2:] == 0).any(axis=1)))
     beyond = int(evidence.beyond.sum())
     held_out, _ = held_out_detections(evidence)
     notes = []
@@ -416,7 +411,7 @@ def notes_of(evidence: Evidence) -> list[str]:
         # the benchmark's evaluator drops these too, before every metric family
         notes.append(
             f"{counted(predictions.n_left_out, 'prediction')} left out: the category is in the "
-            f"benchmark but not among those that {data.truth.name} lists"
+            f"benchmark but not among those that {truth.name} lists"
         )
     if not len(predictions):
         notes.append("no prediction: every specimen is missed")

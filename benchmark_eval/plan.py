@@ -89,7 +89,7 @@ class Plan:
 
     def prediction_files(self, model: str) -> list[str]:
         """A model's prediction files, one a split; InputError where one is not there."""
-        files, problems = _prediction_files(self.config, self.entries[model])
+        files, problems = find_prediction_files(self.config, self.entries[model])
         if problems:
             raise InputError(problems)
         return files
@@ -128,7 +128,9 @@ def load_plan(
         return Plan(config, layout, {}, (), ())
     assert config.manifest is not None
     manifest = read_manifest(config.manifest)
-    _refuse_patterns(config, manifest)
+    patterns = pattern_problems(config, manifest)
+    if patterns:
+        raise InputError(patterns)
     ordered = manifest.in_table_order()
     entries = {entry.model_name: entry for entry in ordered}
     if not main:
@@ -148,8 +150,8 @@ def load_plan(
     return plan
 
 
-def _refuse_patterns(config: Config, manifest: Manifest) -> None:
-    """Refuse names and paths that Snakemake would read as its own patterns: {this}, <that>."""
+def pattern_problems(config: Config, manifest: Manifest) -> list[Problem]:
+    """Names and paths that Snakemake would read as its own patterns: {this}, <that>."""
     problems: list[Problem] = []
     named = [(f"config, {key}", getattr(config, key)) for key in _PATH_KEYS]
     for entry in manifest.models:
@@ -171,8 +173,7 @@ def _refuse_patterns(config: Config, manifest: Manifest) -> None:
                     cause="Snakemake reads {...} and <...> in file names as its own",
                 )
             )
-    if problems:
-        raise InputError(problems)
+    return problems
 
 
 def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
@@ -186,7 +187,7 @@ def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
     return config.predictions_dir / entry.model_name
 
 
-def _prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
+def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
     """The files of one model, and what is wrong with them (absent, empty, there twice)."""
     folder = os.fspath(_predictions_dir(config, entry))
     record = f"model {entry.model_name!r}, {entry.condition}, seed {entry.seed}"
@@ -244,7 +245,7 @@ def _find_predictions(
     found: dict[str, list[str]] = {}
     problems: list[Problem] = []
     for entry in ordered:
-        files, faults = _prediction_files(config, entry)
+        files, faults = find_prediction_files(config, entry)
         if not faults:
             found[entry.model_name] = files
         allowed = {"missing-predictions", "empty-predictions"} if config.allow_missing else set()

@@ -8,22 +8,16 @@ from layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark
 from benchmark_eval.diagnostics import WARNINGS, Evidence, notes_of, percent, warnings_of
-from benchmark_eval.matching import find_pairs, localise, order_detections
-from benchmark_eval.metrics.split import SplitData, agreement
+from benchmark_eval.matching import order_detections
 from benchmark_eval.predictions import predictions_file, read_predictions
 from benchmark_eval.synthetic import write_synthetic
 
 
 def evidence(benchmark, folder, split, on_invalid="error"):
     predictions = read_predictions(predictions_file(folder, split), benchmark, split, on_invalid)
-    truth, categories = benchmark.split(split), benchmark.categories
-    detections = order_detections(predictions, len(categories.ids))
-    pairs = find_pairs(detections, truth, 0.5)
-    local = localise(detections, truth, pairs, 0.5)
-    named, true = detections.category[local.hit], truth.category[local.hit_truth]
-    same = agreement(categories, named, true)
-    data = SplitData(categories, truth, detections, pairs, local, same)
-    return Evidence(predictions, data, benchmark)
+    truth = benchmark.split(split)
+    detections = order_detections(predictions, len(benchmark.categories.ids))
+    return Evidence(predictions, detections, truth, benchmark)
 
 
 def fired(given):

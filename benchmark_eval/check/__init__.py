@@ -1,0 +1,13 @@
+"""``benchmark-eval check``: every problem of a benchmark, a manifest, a config, all predictions.
+
+The faults themselves are found where their files are read (``benchmark_eval.benchmark``,
+``predictions``, ``manifest``, ``config``, ``plan``); here they are gathered, the softer findings
+about the benchmark are added, and all of it becomes one table.
+"""
+
+from __future__ import annotations
+
+from benchmark_eval.check.report import CheckReport
+from benchmark_eval.check.run import Request, read_request, run_check
+
+__all__ = ["CheckReport", "Request", "read_request", "run_check"]

@@ -1,0 +1,356 @@
+"""Findings about a benchmark that no single file can tell: splits, taxonomy, licences, digests."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from benchmark_eval.benchmark import ANNOTATIONS, DEFAULT_SPLITS, Survey
+from benchmark_eval.coco_files import RawSplit
+from benchmark_eval.errors import Problem
+from benchmark_eval.taxonomy import TAXONOMY
+
+PUBLISHED = {
+    # images, scored specimens, crowd regions, species
+    "train": (6096, 53040, 0, 65),
+    "iid_test": (620, 650, 4367, 65),
+    "inat_test": (74, 80, 8, 8),
+    "semantic_ood": (7701, 46924, 0, 110),
+}
+"""What version 2.0.1 of the benchmark holds, by its card."""
+MANIFEST = "MANIFEST.csv"
+LICENCES = "image_licences.csv"
+IMAGES = "detection/images/"
+_SHOWN = 5
+_PATH_COLUMNS = ("path", "file", "filename", "file_name", "file_path", "relative_path", "name")
+_DIGEST_COLUMNS = ("sha256", "sha-256", "sha_256", "sha256_digest", "digest", "checksum")
+
+
+class _Image(msgspec.Struct):
+    id: Any = None
+    source_image_uuid: Any = None
+    license_name: Any = None
+
+
+class _Annotation(msgspec.Struct):
+    id: Any = None
+    source_record_id: Any = None
+
+
+class _Origins(msgspec.Struct):
+    images: list[_Image]
+    annotations: list[_Annotation]
+
+
+def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
+    """What the files of a benchmark say together, worst first."""
+    origins = dict(_origins(directory, survey.raws))
+    yield from _shared_origins(origins)
+    yield from _listed_files(directory, survey)
+    for raw in survey.raws:
+        yield from _empty_boxes(raw)
+        if raw.name == "iid_test" and len(raw.crowd) and not raw.crowd.any():
+            yield Problem(
+                "no-crowd",
+                raw.file,
+                "no crowd region",
+                "annotations of version 2, in which iid_test has crowd regions",
+                field="iscrowd",
+                cause="looks like version 1, whose unscored specimens count as false alarms",
+            )
+    yield from _species(survey)
+    yield from _ranks(survey.taxonomy)
+    yield from _licences(directory, origins)
+    for raw in survey.raws:
+        yield from _counts(raw)
+
+
+def _listing(items: Sequence[object]) -> str:
+    return ", ".join(map(str, items[:_SHOWN])) + (
+        f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    )
+
+
+def _origins(directory: Path, raws: Sequence[RawSplit]) -> Iterator[tuple[str, _Origins]]:
+    """Where images and annotations of each file come from; files that are no COCO are passed."""
+    for raw in raws:
+        try:
+            data = (directory / raw.file).read_bytes()
+            yield raw.file, msgspec.json.decode(data, type=_Origins)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # told by who reads the file for its annotations
+
+
+def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
+    """Images and annotation records that stand in more than one split."""
+    for kind, noun, field in (
+        ("image-in-two-splits", "image", "source_image_uuid"),
+        ("record-in-two-splits", "annotation", "source_record_id"),
+    ):
+        home: dict[object, tuple[str, object]] = {}
+        unknown = []
+        for file, found in origins.items():
+            records: Sequence[Any] = found.images if noun == "image" else found.annotations
+            here: dict[object, tuple[str, object]] = {}
+            for record in records:
+                origin = getattr(record, field)
+                if isinstance(origin, str | int):
+                    here.setdefault(origin, (file, record.id))
+            if records and not here:
+                unknown.append(file)
+            for origin, (_, number) in here.items():
+                other = home.setdefault(origin, (file, number))
+                if other[0] != file:
+                    yield Problem(
+                        kind,
+                        file,
+                        f"{origin}, as {noun} {other[1]} of {other[0]}",
+                        f"an {noun} of one split only",
+                        f"{noun} {number}",
+                        field,
+                        "the splits of a benchmark are disjoint; a model is tested on what it was "
+                        "trained on",
+                    )
+        if unknown:
+            yield Problem(
+                "not-compared",
+                _listing(unknown),
+                f"no {field}",
+                f"it in each {noun}, to see whether splits share one",
+                field=field,
+            )
+
+
+def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
+    """Files that differ from their digest in MANIFEST.csv. Images are not read."""
+    rows = _table(directory / MANIFEST)
+    if rows is None:
+        return
+    header = {name.strip().lower(): name for name in (rows[0] if rows else {})}
+    path_column = next((header[c] for c in _PATH_COLUMNS if c in header), None)
+    digest_column = next((header[c] for c in _DIGEST_COLUMNS if c in header), None)
+    if path_column is None or digest_column is None:
+        yield Problem(
+            "not-compared",
+            MANIFEST,
+            f"the columns {', '.join(header) or 'none'}",
+            "a column path and a column sha256",
+        )
+        return
+    known = {} if survey.benchmark is None else survey.benchmark.digests
+    n_images = 0
+    for number, row in enumerate(rows, start=2):
+        name = row[path_column].strip().removeprefix("./")
+        if name.startswith(IMAGES):
+            n_images += 1
+            continue
+        where = f"line {number}"
+        inside = PurePosixPath(name)
+        if inside.is_absolute() or ".." in inside.parts or not name:
+            yield Problem(
+                "not-compared", MANIFEST, repr(name), "a path below the benchmark", where, "path"
+            )
+            continue
+        digest = known.get(name) or _digest(directory / name)
+        if digest is None:
+            yield Problem(
+                "listed-file-missing", name, "no such file", f"the file that {MANIFEST} lists"
+            )
+        elif digest != row[digest_column].strip().lower():
+            yield Problem(
+                "digest",
+                name,
+                f"SHA-256 {digest[:12]}...",
+                f"{row[digest_column].strip().lower()[:12]}... as in {MANIFEST}, {where}",
+                cause="edited, or not downloaded whole",
+            )
+    if n_images:
+        yield Problem(
+            "not-compared", MANIFEST, f"{n_images:,} image files listed", "only tables are compared"
+        )
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _table(path: Path) -> list[dict[str, str]] | None:
+    """The rows of a CSV file by column, short rows filled with blanks; None without the file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return None
+    return list(csv.DictReader(io.StringIO(text, newline=""), restkey="", restval=""))
+
+
+def _empty_boxes(raw: RawSplit) -> Iterator[Problem]:
+    for row in np.flatnonzero((raw.boxes[:, 2:] == 0).any(axis=1)):
+        yield Problem(
+            "annotation-empty-box",
+            raw.file,
+            str(raw.boxes[row].tolist()),
+            "w > 0 and h > 0 in px",
+            f"annotation {raw.annotation_ids[row]}",
+            "bbox",
+            "no prediction can reach it; it counts as missed",
+        )
+
+
+def _species(survey: Survey) -> Iterator[Problem]:
+    """Names of categories against the taxonomy and against each other's splits."""
+    listed = {raw.name: set(raw.category_names) for raw in survey.raws}
+    files = {raw.name: raw.file for raw in survey.raws}
+    if survey.taxonomy:
+        for name, species in listed.items():
+            for text in sorted(species - set(survey.taxonomy)):
+                near = difflib.get_close_matches(text, survey.taxonomy, n=1)
+                yield Problem(
+                    "species-not-in-taxonomy",
+                    files[name],
+                    repr(text),
+                    f"a scientificName of {TAXONOMY}",
+                    f"category {text!r}",
+                    "name",
+                    f"did you mean {near[0]!r}?" if near else "it has no genus, tribe or band",
+                )
+            wanted = "semantic_ood" if name == "semantic_ood" else "trainable"
+            for text in sorted(species & set(survey.taxonomy)):
+                role = survey.taxonomy[text]["benchmark_role"]
+                if role and role != wanted and (name == "train" or name in DEFAULT_SPLITS):
+                    yield Problem(
+                        "species-role",
+                        files[name],
+                        f"benchmark_role {role} in {TAXONOMY}",
+                        wanted,
+                        f"category {text!r}",
+                    )
+    train = listed.get("train")
+    for name in DEFAULT_SPLITS if train else ():
+        seen = name == "semantic_ood"
+        odd = listed.get(name, set()) & (train or set())
+        if not seen:
+            odd = listed.get(name, set()) - (train or set())
+        for text in sorted(odd):
+            yield Problem(
+                "species-seen" if seen else "species-untrained",
+                files[name],
+                f"{text!r}, which train.json {'lists too' if seen else 'does not list'}",
+                "species that are not trained on" if seen else "species that are trained on",
+                f"category {text!r}",
+            )
+    for text in sorted(listed.get("semantic_ood", set()) & set(survey.taxonomy)):
+        if not survey.taxonomy[text]["distance_band_vs_trainable"]:
+            yield Problem(
+                "species-without-band",
+                TAXONOMY,
+                "a blank cell",
+                "a band, or the species counts in none",
+                f"species {text!r}",
+                "distance_band_vs_trainable",
+            )
+
+
+def _ranks(taxonomy: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
+    """Genera in two tribes and tribes in two subfamilies."""
+    for kind, low, high in (
+        ("genus-in-two-tribes", "genus", "tribe"),
+        ("tribe-in-two-subfamilies", "tribe", "subfamily"),
+    ):
+        above: dict[str, dict[str, str]] = defaultdict(dict)
+        for species, row in taxonomy.items():
+            if row[low] and row[high]:
+                above[row[low]].setdefault(row[high], species)
+        for name, homes in above.items():
+            if len(homes) > 1:
+                text = " and ".join(f"{home} ({species})" for home, species in homes.items())
+                yield Problem(kind, TAXONOMY, text, f"one {high}", f"{low} {name!r}", high)
+
+
+def _licences(directory: Path, origins: Mapping[str, _Origins]) -> Iterator[Problem]:
+    """Images without a licence on record, or with another one than their annotation file says."""
+    rows = _table(directory / LICENCES)
+    if rows is None:
+        return
+    if not rows or "source_image_uuid" not in rows[0]:
+        yield Problem(
+            "not-compared",
+            LICENCES,
+            f"the columns {', '.join(rows[0]) if rows else 'none'}",
+            "a column source_image_uuid",
+        )
+        return
+    licence = {row["source_image_uuid"]: row.get("license_name") for row in rows}
+    for file, found in origins.items():
+        for image in found.images:
+            uuid = image.source_image_uuid
+            if not isinstance(uuid, str):
+                continue
+            where = f"image {image.id}"
+            if uuid not in licence:
+                yield Problem(
+                    "image-without-licence", file, uuid, f"a row in {LICENCES}", where,
+                    "source_image_uuid",
+                )  # fmt: skip
+            elif licence[uuid] and image.license_name and licence[uuid] != image.license_name:
+                yield Problem(
+                    "licence-differs",
+                    file,
+                    repr(image.license_name),
+                    f"{licence[uuid]!r} as in {LICENCES}, which is the authority",
+                    where,
+                    "license_name",
+                )
+
+
+def _counts(raw: RawSplit) -> Iterator[Problem]:
+    """What a split holds, beside what is published; listed species without a scored specimen."""
+    scored = np.unique(raw.category[~raw.crowd])
+    counts = (
+        len(raw.image_ids),
+        int(np.count_nonzero(~raw.crowd)),
+        int(np.count_nonzero(raw.crowd)),
+        len(raw.category_ids),
+    )
+    nouns = ("images", "scored specimens", "crowd regions", "species")
+    published = PUBLISHED.get(raw.name)
+    wanted = "no published counts for a split of this name"
+    if published is not None:
+        other = ", ".join(
+            f"{number:,} {noun}"
+            for number, own, noun in zip(published, counts, nouns, strict=True)
+            if number != own
+        )
+        wanted = f"{other} as published for 2.0.1" if other else "as published for 2.0.1"
+    found = ", ".join(f"{number:,} {noun}" for number, noun in zip(counts, nouns, strict=True))
+    yield Problem("counts", raw.file, found, wanted, f"split {raw.name}")
+    without = [
+        name
+        for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True)
+        if number not in set(scored.tolist())
+    ]
+    if without and raw.name in PUBLISHED:
+        yield Problem(
+            "listed-not-scored",
+            raw.file,
+            f"{len(without)} of {len(raw.category_ids)} listed species without a scored specimen: "
+            f"{_listing(without)}",
+            "they enter no mean; the benchmark's evaluator counts them as AP 0",
+        )
+
+
+def annotation_file(split: str) -> str:
+    """The annotation file of a split, relative to the benchmark folder."""
+    return (ANNOTATIONS / f"{split}.json").as_posix()

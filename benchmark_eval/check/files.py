@@ -1,0 +1,137 @@
+"""Checking prediction files, several side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark_eval.benchmark import Benchmark
+from benchmark_eval.diagnostics import Evidence, warnings_of
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.matching import order_detections
+from benchmark_eval.predictions import read_predictions
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One prediction file to look at. ``size`` is in bytes."""
+
+    path: Path
+    split: str
+    model: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What was found in one file; ``sha256`` is empty where it could not be read."""
+
+    task: Task
+    n_detections: int
+    sha256: str
+    findings: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every file is held against; ``sound`` says whether the benchmark is without fault."""
+
+    benchmark: Benchmark
+    sound: bool
+
+
+def check_file(task: Task, context: Context) -> FileResult:
+    """Read one file strictly, as an evaluation would; if it is valid, look for likely mistakes."""
+    try:
+        predictions = read_predictions(task.path, context.benchmark, task.split)
+    except InputError as fault:
+        return FileResult(task, 0, "", fault.problems)
+    texts: list[str] = []
+    if context.sound:
+        truth = context.benchmark.split(task.split)
+        detections = order_detections(predictions, len(context.benchmark.categories.ids))
+        texts = warnings_of(Evidence(predictions, detections, truth, context.benchmark))
+    findings = tuple(
+        Problem(
+            "likely-mistake",
+            str(task.path),
+            text,
+            f"sound predictions on {task.split}",
+            f"model {task.model!r}",
+        )
+        for text in texts
+    )
+    n = len(predictions) + predictions.n_left_out
+    return FileResult(task, n, predictions.sha256, findings)
+
+
+_context: Context | None = None
+
+
+def _start(context: Context) -> None:
+    """What every process keeps, so that it is sent once and not with each file."""
+    global _context  # noqa: PLW0603
+    _context = context
+
+
+def _check_here(task: Task) -> FileResult:
+    assert _context is not None
+    return check_file(task, _context)
+
+
+def usable_cores() -> int:
+    """Processor cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def check_files(
+    tasks: Sequence[Task], context: Context, jobs: int | None, progress: Progress | None
+) -> list[FileResult]:
+    """All files, in the order of ``tasks`` whatever the number of ``jobs`` (all cores if None).
+
+    ``progress`` is told (what, bytes done, bytes in all).
+    """
+    total = sum(task.size for task in tasks)
+    done = 0
+    results: dict[int, FileResult] = {}
+    for number, result in _results(tasks, context, jobs):
+        results[number] = result
+        done += result.task.size
+        if progress is not None:
+            progress("prediction files", done, total)
+    return [results[number] for number in range(len(tasks))]
+
+
+def _results(
+    tasks: Sequence[Task], context: Context, jobs: int | None
+) -> Iterator[tuple[int, FileResult]]:
+    workers = min(jobs or usable_cores(), len(tasks))
+    if workers <= 1:
+        for number, task in enumerate(tasks):
+            yield number, check_file(task, context)
+        return
+    # the largest files first, so that none is left to run alone at the end
+    order = sorted(range(len(tasks)), key=lambda number: -tasks[number].size)
+    with ProcessPoolExecutor(workers, initializer=_start, initargs=(context,)) as pool:
+        running: dict[Future[FileResult], int] = {
+            pool.submit(_check_here, tasks[number]): number for number in order
+        }
+        try:
+            while running:
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield running.pop(future), future.result()
+        except BrokenProcessPool:
+            raise UsageError(
+                f"one of {workers} processes was killed, most likely for want of memory; "
+                "try again with a smaller --jobs"
+            ) from None

@@ -1,0 +1,247 @@
+"""What to check, and checking it: benchmark, manifest, config and all prediction files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark_eval.benchmark import Benchmark, Survey, survey_benchmark
+from benchmark_eval.check.benchmark import annotation_file, benchmark_findings
+from benchmark_eval.check.files import Context, FileResult, Progress, Task, check_files
+from benchmark_eval.check.kinds import ABSENCE_KINDS, RECORD_KINDS
+from benchmark_eval.check.report import CheckReport, Finding, findings_of
+from benchmark_eval.config import Config, config_schema, normalise_config, read_yaml
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.manifest import Manifest, read_manifest
+from benchmark_eval.plan import find_prediction_files, pattern_problems
+from benchmark_eval.predictions import predictions_file
+
+DEFAULT_CONFIG = Path("config", "config.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to check. ``problems`` are those of the config, whose sound keys ``config`` holds."""
+
+    benchmark_dir: Path
+    config: Config
+    problems: tuple[Problem, ...] = ()
+
+
+def read_request(configfile: str | Path | None = None, **given: Any) -> Request:
+    """What a config file and single keys given beside it (None is not given) ask to check.
+
+    Without either, ``config/config.yaml`` is read. Raises UsageError where that leaves nothing
+    to check: a config that cannot be read, no benchmark folder.
+    """
+    keys = {key: value for key, value in given.items() if value is not None}
+    if configfile is None and not keys and DEFAULT_CONFIG.is_file():
+        configfile = DEFAULT_CONFIG
+    raw: object = {}
+    if configfile is not None:
+        try:
+            raw = read_yaml(configfile)
+        except InputError as fault:
+            raise UsageError(str(fault)) from None
+    source = "options" if configfile is None else str(configfile)
+    known = {} if raw is None else raw
+    merged = {**known, **keys} if isinstance(known, Mapping) else known
+    problems: tuple[Problem, ...] = ()
+    try:
+        config = normalise_config(merged, source=source)
+    except InputError as fault:
+        problems = fault.problems
+        faulty = {problem.field for problem in problems}
+        sound = merged if isinstance(merged, Mapping) else keys
+        config = normalise_config(
+            {
+                k: v
+                for k, v in sound.items()
+                if k not in faulty and k in config_schema()["properties"]
+            }
+        )
+    if config.benchmark_dir is None:
+        raise UsageError(
+            f"no benchmark to check: give --benchmark-dir, or set benchmark_dir in {source}"
+        )
+    if not config.benchmark_dir.is_dir():
+        what = "is a file" if config.benchmark_dir.exists() else "does not exist"
+        raise UsageError(
+            f"benchmark_dir {config.benchmark_dir} {what}; wanted is the unpacked benchmark folder"
+        )
+    return Request(config.benchmark_dir, config, problems)
+
+
+def run_check(
+    request: Request, *, jobs: int | None = None, progress: Progress | None = None
+) -> CheckReport:
+    """Check everything that ``request`` names; ``jobs`` processes read prediction files.
+
+    ``progress`` is told (what, done, in all). The report does not depend on ``jobs``.
+    """
+    config = request.config
+    findings = findings_of(request.problems)
+    survey = survey_benchmark(request.benchmark_dir)
+    findings += findings_of(survey.problems)
+    findings += findings_of(list(benchmark_findings(request.benchmark_dir, survey)))
+
+    manifest: Manifest | None = None
+    if config.manifest is not None:
+        try:
+            manifest = read_manifest(config.manifest)
+        except InputError as fault:
+            findings += findings_of(fault.problems)
+    lowered = set(RECORD_KINDS) if config.on_invalid == "drop" else set()
+    if config.allow_missing:
+        lowered |= set(ABSENCE_KINDS)
+    tasks, problems = _tasks(config, manifest)
+    if manifest is not None:
+        problems += pattern_problems(config, manifest)
+        problems += _grid(manifest)
+        problems += _training_annotations(manifest, survey)
+    findings += findings_of(problems, lowered=lowered)
+
+    benchmark = survey.benchmark
+    readable = [t for t in tasks if benchmark is not None and t.split in benchmark.splits]
+    findings += findings_of(list(_unreadable_splits(tasks, benchmark, survey)))
+    results: list[FileResult] = []
+    if benchmark is not None and readable:
+        context = Context(benchmark, sound=not survey.problems)
+        results = check_files(readable, context, jobs, progress)
+    for result in results:
+        findings += findings_of(result.findings, lowered=lowered)
+    findings += _copies(results)
+    return CheckReport(
+        findings=tuple(findings),
+        n_models=len({task.model for task in tasks}),
+        n_files=len(results),
+        n_detections=sum(result.n_detections for result in results),
+        n_bytes=sum(task.size for task in readable),
+    )
+
+
+def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[Problem]]:
+    """The prediction files to look at, and those that are absent, empty or there twice."""
+    tasks: list[Task] = []
+    problems: list[Problem] = []
+    if manifest is not None:
+        for entry in manifest.in_table_order():
+            files, faults = find_prediction_files(config, entry)
+            problems += faults
+            tasks += [_task(Path(path), entry.model_name) for path in files]
+    elif config.predictions_dir is not None:
+        folders = _model_folders(config.predictions_dir)
+        if not folders:
+            problems.append(
+                Problem(
+                    "no-predictions",
+                    str(config.predictions_dir),
+                    "no prediction file and no folder of a model",
+                    "<split>_predictions.json, or <model>/<split>_predictions.json",
+                )
+            )
+        for folder in folders:
+            for split in config.splits:
+                try:
+                    tasks.append(_task(predictions_file(folder, split), folder.name))
+                except InputError as fault:
+                    problems += fault.problems
+    return tasks, problems
+
+
+def _task(path: Path, model: str) -> Task:
+    size = 0
+    with contextlib.suppress(OSError):
+        size = path.stat().st_size
+    return Task(path, path.name.partition("_predictions.json")[0], model, size)
+
+
+def _model_folders(folder: Path) -> list[Path]:
+    """A folder that holds prediction files itself, or else every folder in it."""
+    if not folder.is_dir():
+        raise UsageError(f"predictions_dir {folder} is no folder")
+    if any(folder.glob("*_predictions.json*")):
+        return [folder]
+    return sorted(path for path in folder.iterdir() if path.is_dir())
+
+
+def _grid(manifest: Manifest) -> Iterator[Problem]:
+    """What a manifest holds, and the cells that would make its grid full."""
+    from benchmark_eval.sweep.completeness import by_condition, missing_seeds
+
+    conditions = {entry.condition for entry in manifest.models}
+    seeds = {entry.seed for entry in manifest.models}
+    absent = missing_seeds(manifest, ())
+    found = f"{len(manifest.models)} models: {len(conditions)} conditions, {len(seeds)} seeds"
+    wanted = "each condition with each seed, in each architecture"
+    yield Problem("sweep", str(manifest.path), found, wanted)
+    for (architecture, regime, budget), cells in by_condition(absent):
+        numbers = ", ".join(str(cell.seed) for cell in cells)
+        yield Problem(
+            "sweep",
+            str(manifest.path),
+            f"no seed {numbers}",
+            wanted,
+            f"{architecture} {regime} {budget}",
+        )
+
+
+def _training_annotations(manifest: Manifest, survey: Survey) -> Iterator[Problem]:
+    """Training annotations that cannot be read or are no subset of the benchmark's."""
+    from benchmark_eval.sweep.budgets import exact_budget
+
+    if survey.benchmark is None:
+        return
+    paths = [entry.train_annotations for entry in manifest.models if entry.train_annotations]
+    for path in dict.fromkeys(paths):
+        try:
+            exact_budget(path, survey.benchmark)
+        except InputError as fault:
+            yield from fault.problems
+
+
+def _unreadable_splits(
+    tasks: Sequence[Task], benchmark: Benchmark | None, survey: Survey
+) -> Iterator[Problem]:
+    """Splits whose predictions cannot be held against anything."""
+    there = set() if benchmark is None else set(benchmark.splits)
+    told = {problem.file for problem in survey.problems}
+    for split in dict.fromkeys(task.split for task in tasks):
+        file = annotation_file(split)
+        if split in there:
+            continue
+        n = sum(task.split == split for task in tasks)
+        if file in told:
+            yield Problem(
+                "not-compared", file, f"{n:,} prediction files of {split}", "a sound file"
+            )
+        else:
+            yield Problem(
+                "missing-split", file, "no such file", f"the annotations of {split}",
+                cause=f"{n:,} prediction files of it cannot be scored",
+            )  # fmt: skip
+
+
+def _copies(results: Sequence[FileResult]) -> list[Finding]:
+    """Prediction files of two models with the same bytes: one of them is most likely stale."""
+    first: dict[tuple[str, str], Task] = {}
+    problems = []
+    for result in results:
+        if not result.n_detections or not result.sha256:
+            continue
+        other = first.setdefault((result.task.split, result.sha256), result.task)
+        if other.path != result.task.path:
+            problems.append(
+                Problem(
+                    "same-predictions",
+                    str(result.task.path),
+                    f"the very bytes of {other.path}",
+                    "predictions of its own",
+                    f"model {result.task.model!r}",
+                    cause="a copy, or a model evaluated under two names",
+                )
+            )
+    return findings_of(problems)

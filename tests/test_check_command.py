@@ -1,0 +1,129 @@
+"""``benchmark-eval check`` as a user runs it: what it prints, and how it ends."""
+
+import json
+
+import pytest
+from layout import write_predictions, write_split, write_taxonomy
+
+from benchmark_eval.cli import main
+from benchmark_eval.synthetic import write_synthetic
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.01, test_scale=0.1, jobs=1)
+
+
+def check(*args):
+    with pytest.raises(SystemExit) as stop:
+        main(["check", *map(str, args)])
+    return stop.value.code
+
+
+def test_a_sound_tree_has_notes_only_and_ends_in_0(tree, capsys):
+    given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tree.predictions_dir]
+    assert check(*given, "--manifest", tree.manifest) == 0
+    out = capsys.readouterr().out
+    assert "0 problems, 0 warnings, " in out
+    assert "(1 models, 3 prediction files" in out
+    assert check(*given, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["problems"], found["warnings"], found["prediction_files"]) == (0, 0, 3)
+    assert {kind["level"] for kind in found["kinds"]} == {"note"}
+    assert found["bytes"] == sum(p.stat().st_size for p in tree.predictions_dir.glob("*/*.json"))
+
+
+def test_more_jobs_change_no_byte(tree, tmp_path, capsys):
+    rows = [[10**6, 1, [0, 0, 1, 1], 0.5]] * 30
+    for model in ("a", "b", "c"):
+        write_predictions(tmp_path / model, "iid_test", rows)
+    given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tmp_path]
+    texts = set()
+    for jobs in (1, 2, 3):
+        assert check(*given, "--splits", "iid_test", "--jobs", jobs) == 1
+        texts.add(capsys.readouterr().out)
+    assert len(texts) == 1
+    (text,) = texts
+    # the first 20 of the kind, then the rest of each file
+    assert text.count("json | record ") == 20
+    assert "a/iid_test_predictions.json |  |  | 10 more of this kind" in text
+    assert "b/iid_test_predictions.json |  |  | 30 more of this kind" in text
+    assert "problem: 90 x image-id-unknown in 3 files: an image that the split does not" in text
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ([], "no benchmark to check: give --benchmark-dir"),
+        (["--benchmark-dir", "nowhere"], "benchmark_dir nowhere does not exist"),
+        (["--configfile", "nowhere.yaml"], "nowhere.yaml: found No such file"),
+        (["--benchmark-dir", ".", "--predictions-dir", "nowhere"], "nowhere is no folder"),
+        (["--benchmark-dir", ".", "--jobs", "0"], "--jobs"),
+    ],
+)
+def test_what_cannot_run_ends_in_2(args, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert check(*args) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_problems_of_config_manifest_benchmark_and_predictions_come_together(tmp_path, capsys):
+    write_split(tmp_path, "iid_test", [[1, 1, [0, 0, 9, 9], 1]], annotation_ids=[5])
+    write_split(tmp_path, "train", [[1, 1, [0, 0, 9, 9]]] * 2, annotation_ids=[7, 7])
+    write_taxonomy(tmp_path, [1])
+    write_predictions(tmp_path / "predictions/m", "iid_test", [[1, 1, [0, 0, 9, 9], 5]])
+    (tmp_path / "manifest.csv").write_text(
+        "model_name,regime,k_or_p,seed\nm,global_uniform,0,0\nm,global_uniform,1,x\n"
+    )
+    (tmp_path / "config.yaml").write_text(
+        f"benchmark_dir: {tmp_path}\npredictions_dir: {tmp_path}/predictions\n"
+        f"manifest: {tmp_path}/manifest.csv\nsplits: [iid_test]\niou: 2\nsplit: all\n"
+    )
+    assert check("--configfile", tmp_path / "config.yaml", "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    kinds = {kind["kind"] for kind in found["kinds"] if kind["level"] == "problem"}
+    assert kinds == {
+        "config-value",
+        "config-key",
+        "annotation-id-repeated",
+        "k_or_p",
+        "seed",
+        "score-range",
+    }
+
+
+def test_the_config_of_the_working_directory_is_the_default(tree, tmp_path, monkeypatch, capsys):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text(f"benchmark_dir: {tree.benchmark_dir}\n")
+    monkeypatch.chdir(tmp_path)
+    assert check() == 0
+    assert "0 prediction files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("key", "rows", "level"),
+    [
+        ("on_invalid: drop", [[1, 1, [0, 0, 9, 9], 5]], "warning"),
+        ("on_invalid: error", [[1, 1, [0, 0, 9, 9], 5]], "problem"),
+    ],
+)
+def test_what_the_config_lets_pass_is_a_warning(key, rows, level, tmp_path, capsys):
+    write_split(tmp_path, "iid_test", [[1, 1, [0, 0, 9, 9]], [1, 1, [0, 0, 9, 9], 1]])
+    write_taxonomy(tmp_path, [1])
+    write_predictions(tmp_path / "predictions/m", "iid_test", rows)
+    (tmp_path / "config.yaml").write_text(
+        f"benchmark_dir: {tmp_path}\npredictions_dir: {tmp_path}/predictions\n"
+        f"splits: [iid_test]\n{key}\n"
+    )
+    assert check("--configfile", tmp_path / "config.yaml") == (level == "problem")
+    assert f"{level}: 1 x score-range in 1 file" in capsys.readouterr().out
+
+
+def test_names_that_drive_a_terminal_are_shown_and_not_obeyed(tree, tmp_path, capsys):
+    name = "m\x1b[31m"
+    write_predictions(tmp_path / name, "iid_test", [[10**6, 1, [0, 0, 1, 1], 0.5]])
+    given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tmp_path]
+    assert check(*given, "--splits", "iid_test") == 1
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "m\\x1b[31m" in out
