@@ -161,12 +161,19 @@ def test_nothing_missing_is_said(sweep):
 
 
 def test_equal_warnings_stand_once_with_their_models(sweep):
-    warned = {"value": 0.3, "warnings": [("iid_test", "7 boxes <b>left out</b>")]}
-    cells = [((f"m{s}", "a", GU, "1", s), warned) for s in range(3)]
-    text = section(render(sweep(cells)), "Warnings")
-    assert (
-        text.strip() == "- iid_test, 3 models: 7 boxes &lt;b&gt;left out&lt;/b&gt; (m0, m1 and m2)"
-    )
+    def warned(seed):
+        return {
+            "value": 0.3,
+            "warnings": [
+                ("iid_test", "7 boxes <b>left out</b>"),
+                ("semantic_ood", f"{seed + 2},000 boxes of 9.{seed} % odd"),
+            ],
+        }
+
+    text = render(sweep([((f"m{s}", "a", GU, "1", s), warned(s)) for s in range(3)]))
+    first, second = section(text, "Warnings").strip().splitlines()
+    assert first == "- iid_test, 3 models (m0, m1 and m2): 7 boxes &lt;b&gt;left out&lt;/b&gt;"
+    assert second.startswith("- semantic_ood, 3 models (m0, m1 and m2): the like of: 2,000 boxes")
 
 
 def test_caveats_and_provenance(sweep, tmp_path):

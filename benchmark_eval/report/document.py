@@ -260,9 +260,8 @@ def _warnings(data: Aggregated) -> list[str]:
     lines = []
     for item in data.warnings:
         names = listing([escape(name) for name in item.models], most=5)
-        lines.append(
-            f"- {item.split}, {count(len(item.models), 'model')}: {escape(item.text)} ({names})"
-        )
+        text = escape(item.text) if item.alike else f"the like of: {escape(item.text)}"
+        lines.append(f"- {item.split}, {count(len(item.models), 'model')} ({names}): {text}")
     return lines
 
 

@@ -433,7 +433,10 @@ class Facts:
         names = list(dict.fromkeys(key[0] for key in cells))
         if len(budgets) < 2:
             return [_nothing(f"two budgets of {TARGETS} with target species")]
-        first, last = budgets[0], budgets[-1]
+        last = budgets[-1]
+        # with no image of its own a species' name was never shown: relatives show from k > 0 on
+        first = next((k for k in budgets if k not in ("0", last)), budgets[0])
+        shown = list(dict.fromkeys([budgets[0], first, last]))
 
         def told(k: str) -> dict[str, Verdict]:
             return {
@@ -458,12 +461,12 @@ class Facts:
         ]
         rows = [
             [self.name(name), BAND_LABEL[band], *(
-                estimate(cells.get((name, band, k), UNDEFINED)) for k in (first, last)
+                estimate(cells.get((name, band, k), UNDEFINED)) for k in shown
             )]
             for name in names
             for band in BAND_LABEL
         ]  # fmt: skip
-        header = ["Architecture", "Target species", f"AP@.5, k={first}", f"k={last}"]
+        header = ["Architecture", "Target species", *(f"AP@.5 at k={k}" for k in shown)]
         return [*lines, *self._target_gap(), "", *table(header, rows, left=2)]
 
     def _target_gap(self) -> list[str]:

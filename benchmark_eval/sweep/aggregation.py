@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ from benchmark_eval.sweep.targets import target_means, target_tables
 
 BEST_BY = HEADLINE[0]
 """The curve metric whose mean names the best condition of an architecture."""
+
+_NUMBER = re.compile(r"[0-9][0-9.,]*")
 
 Groups = dict[Condition, list[ModelResult]]
 
@@ -333,13 +336,19 @@ def _model_row(
 
 
 def _warnings(models: Sequence[ModelResult]) -> list[tables.ModelWarnings]:
-    held: dict[tuple[str, str], list[str]] = {}
+    held: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for model in models:
-        for key in model.warnings:
-            held.setdefault(key, []).append(model.entry.model_name)
+        for split, text in model.warnings:
+            kind = _NUMBER.sub("#", text)
+            held.setdefault((split, kind), []).append((text, model.entry.model_name))
     return [
-        tables.ModelWarnings(split=split, text=text, models=names)
-        for (split, text), names in held.items()
+        tables.ModelWarnings(
+            split=split,
+            text=found[0][0],
+            alike=len({text for text, _ in found}) == 1,
+            models=list(dict.fromkeys(name for _, name in found)),
+        )
+        for (split, _), found in held.items()
     ]
 
 

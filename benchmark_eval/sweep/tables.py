@@ -138,10 +138,14 @@ class MissingSeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelWarnings(msgspec.Struct, frozen=True, kw_only=True):
-    """One warning and the models that got it on a split."""
+    """Warnings on a split that differ in their numbers at most, and the models that got them.
+
+    ``text`` is the first model's; ``alike`` says that every model's reads the same.
+    """
 
     split: str
     text: str
+    alike: bool
     models: list[str]
 
 
