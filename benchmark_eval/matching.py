@@ -9,6 +9,7 @@ image choose at once, with thresholds and area ranges as array axes.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,11 @@ from benchmark_eval.predictions import Predictions
 
 PAIRS_AT_ONCE = 1_000_000
 """Candidate pairs whose IoU is computed at a time; bounds the memory of the IoU pass."""
+
+PAIRS_IN_BLOCK = 200_000
+"""Pairs of a contest that are sorted into rounds at a time."""
+ROUNDS_AT_ONCE = 64
+"""Rounds of a contest between two looks at which pairs can still be chosen."""
 
 Taken = NDArray[np.int32]
 
@@ -290,54 +296,84 @@ def greedy_match(
             for a in range(n_areas):
                 absorbed[t][a].append(pairs.detection[reach[on_crowd]])
 
-    _rounds(
-        pairs,
-        overlap,
-        position,
-        group,
-        np.flatnonzero(hard),
-        thresholds,
-        ignored,
-        taker,
-        absorbed,
-        last_on_ties=last_on_ties,
+    contest = _Contest(
+        pairs, overlap, thresholds, ignored, taker, absorbed, last_on_ties=last_on_ties
     )
+    contest.decide(np.flatnonzero(hard), position, group)
     none = np.empty(0, np.int64)
     return Match(taker, [[np.concatenate([none, *a]) for a in row] for row in absorbed])
 
 
-def _rounds(
-    pairs: Pairs,
-    overlap: Floats,
-    position: Ints,
-    group: Ints,
-    hard: Ints,
-    thresholds: Floats,
-    ignored: Bools,
-    taker: Taken,
-    absorbed: list[list[list[Ints]]],
-    *,
-    last_on_ties: bool,
-) -> None:
-    """Decide the pairs ``hard`` in rounds; fills ``taker`` and ``absorbed`` in place."""
-    if not len(hard):
-        return
-    rivals = np.unique(pairs.detection[hard])
-    turn_of_rival = _place_in_run(group[rivals], np.lexsort((position[rivals], group[rivals])))
-    turn = turn_of_rival[np.searchsorted(rivals, pairs.detection[hard])]
-    # pairs are sorted by detection, then file order of the ground truth; a stable sort keeps it
-    order = np.argsort(turn, kind="stable")
-    hard, turn = hard[order], turn[order]
-    limits = np.searchsorted(turn, np.arange(turn[-1] + 2))
-    limit = thresholds[:, None, None]
-    for begin, end in zip(limits[:-1].tolist(), limits[1:].tolist(), strict=True):
-        at = hard[begin:end]
+class _Contest:
+    """The pairs of contested ground truth, decided in rounds; fills a matching in place."""
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        overlap: Floats,
+        thresholds: Floats,
+        ignored: Bools,
+        taker: Taken,
+        absorbed: list[list[list[Ints]]],
+        *,
+        last_on_ties: bool,
+    ) -> None:
+        self.pairs, self.overlap = pairs, overlap
+        self.thresholds, self.ignored = thresholds, ignored
+        self.taker, self.absorbed = taker, absorbed
+        self.last_on_ties = last_on_ties
+
+    def decide(self, rows: Ints, position: Ints, group: Ints) -> None:
+        """Let the detections of the pairs ``rows`` choose, those of a group one after another.
+
+        The best detections of all groups go first, a block at a time. Before a block, and after
+        some rounds of it, the pairs that cannot be chosen any more are dropped: where many
+        detections compete for little ground truth, few rounds are left to go.
+        """
+        place = position[self.pairs.detection[rows]]
+        order = np.argsort(place, kind="stable")
+        rows, place = rows[order], place[order]
+        begin = 0
+        while begin < len(rows):
+            last = place[min(begin + PAIRS_IN_BLOCK, len(rows)) - 1]
+            end = int(np.searchsorted(place, last, side="right"))
+            block = np.sort(rows[begin:end])
+            begin = end
+            while len(block := block[self._alive(block)]):
+                block = self._some_rounds(block, position, group)
+
+    def _some_rounds(self, rows: Ints, position: Ints, group: Ints) -> Ints:
+        """The first rounds of the pairs ``rows``; the pairs that are left."""
+        detection = self.pairs.detection[rows]
+        rivals = np.unique(detection)
+        order = np.lexsort((position[rivals], group[rivals]))
+        turn = _place_in_run(group[rivals], order)[np.searchsorted(rivals, detection)]
+        # rows are sorted by detection, then file order of the ground truth: stable keeps it
+        order = np.argsort(turn, kind="stable")
+        rows, turn = rows[order], turn[order]
+        n_rounds = min(int(turn[-1]) + 1, ROUNDS_AT_ONCE)
+        limits = np.searchsorted(turn, np.arange(n_rounds + 1)).tolist()
+        for begin, end in itertools.pairwise(limits):
+            self._round(rows[begin:end])
+        return np.sort(rows[limits[-1] :])
+
+    def _alive(self, rows: Ints) -> Bools:
+        """Whether the ground truth of each pair is still free at some threshold it reaches."""
+        limit = np.where(self.taker < 0, self.thresholds[:, None, None], np.inf)
+        easiest = limit.min(axis=(0, 1))
+        return np.asarray(self.overlap[rows] >= easiest[self.pairs.truth[rows]])
+
+    def _round(self, at: Ints) -> None:
+        """Let one detection of every group choose: ``at`` are its pairs."""
+        pairs = self.pairs
         truth, detection, on_crowd = pairs.truth[at], pairs.detection[at], pairs.crowd[at]
+        overlap = self.overlap[at]
         new = np.flatnonzero(_first_of_run(detection))
         size = np.diff(np.r_[new, len(at)])
-        free = ((taker[:, :, truth] < 0) | on_crowd) & (overlap[at] >= limit)
-        second = ignored[:, truth]
-        value = np.where(free, overlap[at], -1.0)
+        free = (self.taker[:, :, truth] < 0) | on_crowd
+        free &= overlap >= self.thresholds[:, None, None]
+        second = self.ignored[:, truth]
+        value = np.where(free, overlap, -1.0)
         best_first = np.maximum.reduceat(np.where(second, -1.0, value), new, axis=2)
         best_second = np.maximum.reduceat(np.where(second, value, -1.0), new, axis=2)
         use_second = best_first < 0
@@ -345,7 +381,7 @@ def _rounds(
         chosen = (value == np.repeat(best, size, axis=2)) & (value >= 0)
         chosen &= second == np.repeat(use_second, size, axis=2)
         place = np.arange(len(at))
-        if last_on_ties:
+        if self.last_on_ties:
             pick = np.maximum.reduceat(np.where(chosen, place, -1), new, axis=2)
             taken = pick >= 0
         else:
@@ -354,9 +390,10 @@ def _rounds(
         t, a, n = np.nonzero(taken)
         picked = pick[t, a, n]
         crowded = on_crowd[picked]
-        taker[t[~crowded], a[~crowded], truth[picked[~crowded]]] = detection[picked[~crowded]]
+        t_free, a_free, picked_free = t[~crowded], a[~crowded], picked[~crowded]
+        self.taker[t_free, a_free, truth[picked_free]] = detection[picked_free]
         for i in np.flatnonzero(crowded):
-            absorbed[t[i]][a[i]].append(detection[picked[i : i + 1]])
+            self.absorbed[t[i]][a[i]].append(detection[picked[i : i + 1]])
 
 
 @dataclass(frozen=True, slots=True)
