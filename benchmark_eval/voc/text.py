@@ -137,7 +137,7 @@ class _Reader:
 
     def read(self, image: int, path: Path) -> list[Problem]:
         """Add the boxes of one file; return its problems."""
-        text = _text_of(path)
+        text = text_of(path)
         if isinstance(text, Problem):
             return [text]
         problems = []
@@ -203,7 +203,7 @@ class _Reader:
         )
 
 
-def _text_of(path: Path) -> str | Problem:
+def text_of(path: Path) -> str | Problem:
     """The text of a file without its byte-order mark, or why it has none."""
     try:
         if not path.is_file():  # reading a pipe would wait for ever
