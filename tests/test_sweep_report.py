@@ -60,9 +60,11 @@ def test_numbers_carry_their_interval_and_n():
     assert estimate(over_seeds([0.5])) == "0.500 (n=1)"
     assert estimate(over_seeds([0.50, 0.54, 0.58])) == "0.540 (0.441 to 0.639; n=3)"
     assert estimate(over_seeds([])) == "not defined (n=0)"
-    assert cell(over_seeds([0.50, 0.54, 0.58])) == "0.540 ± 0.040, n=3"
-    assert cell(over_seeds([0.5, None])) == "0.500, n=1"
-    assert cell(over_seeds([None])) == "–"
+    assert cell(over_seeds([0.50, 0.54, 0.58]), 3) == "0.540 ± 0.040, n=3"
+    assert cell(over_seeds([0.2, None, 0.4]), 3) == "0.300 ± 0.141, n=2 of 3"
+    assert cell(over_seeds([0.5]), 1) == "0.500, n=1"
+    assert cell(over_seeds([None]), 1) == "–, n=0 of 1"
+    assert cell(over_seeds([]), 0) == "–"
     assert signed(-0.0001) == "+0.000"
 
 

@@ -180,7 +180,7 @@ def _headline(facts: Facts) -> list[str]:
         [
             escape(facts.look.label(name)),
             condition(row),
-            *(cell(row.metrics[metric]) for metric in HEADLINE),
+            *(cell(row.metrics[metric], len(row.seeds)) for metric in HEADLINE),
         ]
         for name, row in facts.best.items()
     ]
@@ -280,7 +280,7 @@ def _all_conditions(data: Aggregated) -> list[str]:
                 row.regime,
                 marked,
                 images,
-                *(cell(row.metrics[name]) for name in HEADLINE),
+                *(cell(row.metrics[name], len(row.seeds)) for name in HEADLINE),
             ]
         )
     sources = sorted({row.source for row in data.budget_curves})

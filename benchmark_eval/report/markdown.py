@@ -46,12 +46,13 @@ def estimate(value: Estimate, *, sign: bool = False) -> str:
     return f"{show(value.mean)} ({low} to {high}; n={value.n})"
 
 
-def cell(value: Estimate) -> str:
-    """``0.540 ± 0.040, n=3``: mean and standard deviation, for a table."""
+def cell(value: Estimate, seeds: int) -> str:
+    """``0.540 ± 0.040, n=3`` for a table; ``n=2 of 3`` where a seed has no value."""
+    n = f"n={value.n}" if value.n == seeds else f"n={value.n} of {seeds}"
     if value.mean is None:
-        return MISSING
+        return f"{MISSING}, {n}" if seeds else MISSING
     spread = "" if value.std is None else f" ± {number(value.std)}"
-    return f"{number(value.mean)}{spread}, n={value.n}"
+    return f"{number(value.mean)}{spread}, {n}"
 
 
 def count(n: int, singular: str, plural: str | None = None) -> str:

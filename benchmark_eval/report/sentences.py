@@ -32,7 +32,6 @@ SAME_COST = 1.25
 UNTOLD = "cannot be told (the intervals overlap)"
 T = TypeVar("T")
 HOLDS_0 = "cannot be told (the interval holds 0)"
-HOLDS_HALF = "cannot be told (the interval holds 0.5)"
 ONE_SEED = "cannot be told (one seed)"
 
 
@@ -130,6 +129,25 @@ class Facts:
         header = ["Architecture", "Regime", "Smallest budget", "Last but one", "Largest"]
         return [*lines, "", *table(header, rows, left=2)]
 
+    def _against(
+        self, metric: str, fixed: float, lead: str, words: tuple[str, str], what: str
+    ) -> list[str]:
+        """A metric at the best conditions against a fixed number: one bullet, or none.
+
+        ``words`` say that it lies above, and below; ``what`` is what its largest mean is of.
+        """
+        best = self._at_best(metric)
+        if not best:
+            return []
+        told = {name: compare_to(row.metrics[metric], fixed) for name, row in best.items()}
+        example = _largest(best, lambda row: row.metrics[metric])
+        top = f"Largest {what}, of {self.name(example)}" if len(best) > 1 else f"The {what}"
+        within = f"cannot be told (the interval holds {fixed:g})"
+        return [
+            f"- {lead} {self.tally(told, *words, within)}. {top}: "
+            f"{estimate(best[example].metrics[metric])}."
+        ]
+
     def _for(self, architecture: str) -> str:
         """``For alder `` where there are several architectures."""
         return f"For {self.name(architecture)} " if len(self.look.architectures) > 1 else "Here "
@@ -218,37 +236,29 @@ class Facts:
 
     def field(self) -> list[str]:
         """What the best condition loses on field photographs of species it was trained on."""
-        metric = "photography_robustness_gap_AP_50_shared_species"
-        best = self._at_best(metric)
-        if not best:
-            return [_nothing("species scored both in distribution and on field photographs")]
-        told = {name: compare_to(row.metrics[metric], 0.0) for name, row in best.items()}
-        example = _largest(best, lambda row: row.metrics[metric])
-        shared = best[example].metrics["n_shared_species_iid_inat"].mean or 0
-        return [
-            f"- Field photographs: over the {count(round(shared), 'species', 'species')} that "
-            "both splits hold, a loss of AP@.5 against curated photographs "
-            f"{self.tally(told, 'shows', 'is none, it gains', HOLDS_0)}. {self._for(example)}it is "
-            f"the largest: {estimate(best[example].metrics[metric])}."
-        ]
+        shared = max(
+            (row.metrics["n_shared_species_iid_inat"].mean or 0 for row in self.best.values()),
+            default=0,
+        )
+        return self._against(
+            "photography_robustness_gap_AP_50_shared_species",
+            0,
+            f"Field photographs: over the {count(round(shared), 'species', 'species')} that both "
+            "splits hold, a loss of AP@.5 against curated photographs",
+            ("shows", "is none, it gains"),
+            "loss",
+        ) or [_nothing("species scored both in distribution and on field photographs")]
 
     def unseen(self) -> list[str]:
         """What the best condition loses on unseen species, and by their distance."""
-        gap, near, far = (
+        lines = self._against(
             "species_generalization_gap_AR_100",
-            "ood_near_genus_AR_100",
-            "ood_far_tribe_AR_100",
+            0,
+            "Unseen species: a loss of class-agnostic AR@100 against trained species",
+            ("shows", "is none, it gains"),
+            "loss",
         )
-        lines = []
-        best = self._at_best(gap)
-        if best:
-            told = {name: compare_to(row.metrics[gap], 0.0) for name, row in best.items()}
-            example = _largest(best, lambda row: row.metrics[gap])
-            lines.append(
-                "- Unseen species: a loss of class-agnostic AR@100 against trained species "
-                f"{self.tally(told, 'shows', 'is none, it gains', HOLDS_0)}. {self._for(example)}"
-                f"it is the largest: {estimate(best[example].metrics[gap])}."
-            )
+        near, far = "ood_near_genus_AR_100", "ood_far_tribe_AR_100"
         best = self._at_best(near, far)
         if best:
             told = {n: compare(r.metrics[near], r.metrics[far]) for n, r in best.items()}
@@ -318,7 +328,8 @@ class Facts:
                     n: compare(c[-1].metrics[metric], c[0].metrics[metric]) for n, c in ends.items()
                 }
                 text += (
-                    f" Against {budget(first)} the gap {self.tally(moved, 'widens', 'narrows')}."
+                    f" A change of this gap since {budget(first)}: "
+                    f"{self.tally(moved, 'it widens', 'it narrows')}."
                 )
             lines.append(text)
             rows += [
@@ -491,26 +502,21 @@ class Facts:
 
     def confidence(self) -> list[str]:
         """Whether confidence can be trusted, and whether it tells unseen species."""
-        auroc, drop = "novelty_det_AUROC", "confidence_drop_OOD"
-        lines = []
-        best = self._at_best(drop)
-        if best:
-            told = {name: compare_to(row.metrics[drop], 0.0) for name, row in best.items()}
-            example = _largest(best, lambda row: row.metrics[drop])
-            lines.append(
-                "- Confidence that falls on unseen species: "
-                f"{self.tally(told, 'yes', 'no, it rises', HOLDS_0)}. {self._for(example)}mean "
-                f"confidence falls by {estimate(best[example].metrics[drop])}."
-            )
-        best = self._at_best(auroc)
-        if best:
-            told = {name: compare_to(row.metrics[auroc], 0.5) for name, row in best.items()}
-            example = _largest(best, lambda row: row.metrics[auroc])
-            lines.append(
-                "- Low confidence as a sign of an unseen species, better than chance (0.5): "
-                f"{self.tally(told, 'yes', 'no, worse', HOLDS_HALF)}. {self._for(example)}"
-                f"AUROC is {estimate(best[example].metrics[auroc])}."
-            )
+        auroc = "novelty_det_AUROC"
+        lines = self._against(
+            "confidence_drop_OOD",
+            0,
+            "Confidence that falls on unseen species:",
+            ("yes", "no, it rises"),
+            "fall of the mean confidence",
+        )
+        lines += self._against(
+            auroc,
+            0.5,
+            "Low confidence as a sign of an unseen species, better than chance (0.5):",
+            ("yes", "no, worse"),
+            "AUROC",
+        )
         if not lines:
             return [_nothing("hits on unseen species")]
         keys = ("iid_ECE", "ood_ECE", "iid_mean_confidence", "ood_mean_confidence", auroc)
