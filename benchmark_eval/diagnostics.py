@@ -121,6 +121,11 @@ class Evidence:
         fits[self.best_pairs[0]] = True
         return fits
 
+    @property
+    def open_to_doubt(self) -> bool:
+        """Whether so many best boxes fit nothing that another reading could be believed."""
+        return int(np.count_nonzero(~self.fits)) >= ENOUGH
+
     def fits_as(self, boxes: Floats) -> Bools:
         """Which best boxes fit a specimen when their coordinates are read as ``boxes``."""
         known = np.isfinite(boxes[:, 0]) & np.isfinite(boxes[:, 1])
@@ -179,6 +184,8 @@ def _dropped(evidence: Evidence) -> Iterator[str]:
 def _other_split(evidence: Evidence) -> Iterator[str]:
     """Image ids of every split start at 1, so that another split's file reads without a fault."""
     best, as_is = evidence.best, evidence.fits
+    if not evidence.open_to_doubt:
+        return
     for name, other in evidence.benchmark.splits.items():
         if name != evidence.truth.name and explains(there := evidence.fits_in(other), as_is):
             yield (
@@ -208,6 +215,8 @@ LAYOUTS = {
 
 def _box_layout(evidence: Evidence) -> Iterator[str]:
     best, as_is = evidence.best, evidence.fits
+    if not evidence.open_to_doubt:
+        return
     size = evidence.truth.sizes[best.image]
     for layout, mistake in LAYOUTS.items():
         fits = evidence.fits_as(_scale_and_layout(best.boxes, size, layout, shares=False))

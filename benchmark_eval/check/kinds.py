@@ -109,6 +109,7 @@ KINDS: dict[str, Kind] = {
             "config-value": "a value that the config does not allow",
             "pattern-mark": "a path or name that Snakemake reads as a pattern",
             # predictions
+            "two-files": "a prediction file and the same with .gz",
             "two-predictions": "a prediction file and the same with .gz",
             "not-a-list": "a prediction file that is no list",
         },
