@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # named one by one: snakefmt passes over every folder below one that is called build
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
+DEMO := $(BIN)/snakemake --cores all --configfile config/demo.yaml
 
-.PHONY: bench bench-map help setup test lint format pins
+.PHONY: demo bench bench-map help setup test lint format pins
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +26,13 @@ $(READY): requirements.txt requirements-yardstick.txt pyproject.toml
 	touch $@
 
 setup: $(READY) ## make .venv with the pinned packages and the yardstick
+
+demo: setup ## see it work: synthetic data into demo/, a whole sweep of 153 models into results/
+	@grep -qs '"complete": true' demo/synthetic.json \
+	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --boxes-per-specimen 14
+	$(DEMO)
+	@printf '\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
+	  "Run again: $(DEMO)"
 
 test: setup ## run all tests
 	$(BIN)/python -m pytest -n auto
