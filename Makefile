@@ -31,7 +31,7 @@ demo: setup ## see it work: synthetic data into demo/, a whole sweep of 153 mode
 	@grep -qs '"complete": true' demo/synthetic.json \
 	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --boxes-per-specimen 14
 	$(DEMO)
-	@printf '\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
+	@printf '\n%s\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"
 
 test: setup ## run all tests

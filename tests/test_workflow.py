@@ -187,18 +187,23 @@ def test_a_row_under_another_condition_aggregates_again(sweep):
     assert sweep.planned() == NOTHING
 
 
+def test_targets_for_a_part_of_the_sweep(base, tmp_path):
+    sweep = base.copy(tmp_path / "sweep")
+    shutil.rmtree(sweep.folder / "results")
+    index = {"index_benchmark"}
+    assert sweep.planned("global_uniform") == ({"NA", "007", "1e5"}, index)
+    assert sweep.planned("incremental_natural") == ({"it's 5% $HOME;"}, index)
+    assert sweep.planned("results/models/None/None_summary.json") == ({"None"}, index)
+    assert sweep.planned("tables") == (ALL, index | {"aggregate"})
+
+
 @pytest.mark.parametrize(
     ("option", "wanted"),
     [
         ("iou=0.75", (ALL, AFTER)),
-        ("engine=pycocotools", (ALL, AFTER)),
-        ("on_invalid=drop", (ALL, AFTER)),
         ("detections=false", (ALL, AFTER)),
-        ("splits=iid_test,inat_test", (ALL, AFTER)),
         ("plot_formats=[png,svg]", (set(), READ)),
         ("allow_missing=false", NOTHING),
-        ("iou=0.50", NOTHING),
-        ("splits=semantic_ood,iid_test,inat_test", NOTHING),
     ],
 )
 def test_options_rerun_what_they_change(base, tmp_path, option, wanted):
@@ -266,12 +271,27 @@ def test_a_file_that_is_there_twice_is_a_fault(sweep):
     assert "1 problem found" in output
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", "-x", ".x", " x", "{model}", "<results>"])
-def test_hostile_names_are_refused(sweep, name):
-    sweep.write_manifest({**MODELS, name: ("global_uniform", "5", 7)})
+def test_hostile_names_are_refused_all_at_once(sweep):
+    hostile = ["a/b", "..", "-x", ".x", " x", "x\ty", "na"]
+    sweep.write_manifest(
+        {**MODELS, **{name: ("global_uniform", "5", at) for at, name in enumerate(hostile)}}
+    )
     output = sweep.run("--dry-run", ok=False)
-    assert "1 problem found" in output
-    assert "row 6 (line 7)" in output
+    assert "7 problems found" in output
+    assert [f"row {at} (line {at + 1})" in output for at in range(5, 14)] == [
+        False,
+        *[True] * 7,
+        False,
+    ]
+
+
+def test_names_that_snakemake_would_read_as_patterns_are_refused(sweep):
+    sweep.write_manifest(
+        {"{model}": MODELS["NA"], "<results>": MODELS["007"], "1e5": MODELS["1e5"]}
+    )
+    output = sweep.run("--dry-run", ok=False)
+    assert "2 problems found" in output
+    assert "row 1 (line 2), model_name: found '{model}'" in output
 
 
 @pytest.mark.parametrize("lost", ["manifest.csv", "benchmark/species_taxonomy.csv"])

@@ -70,6 +70,36 @@ def test_a_job_sees_the_models_that_were_planned(sweep):
     assert plan(main=False).missing == ()
 
 
+SCORED = {*MODELS, "sweep", "report"}
+
+
+@pytest.mark.parametrize(
+    ("option", "changed"),
+    [
+        ({"iou": 0.75}, SCORED),
+        ({"engine": "pycocotools"}, SCORED),
+        ({"on_invalid": "drop"}, SCORED),
+        ({"detections": False}, SCORED),
+        ({"splits": ["iid_test", "semantic_ood"]}, SCORED),
+        ({"plot_formats": ["png", "svg"]}, {"report"}),
+        ({"allow_missing": True}, set()),
+        ({"iou": "0.50"}, set()),
+        ({"splits": "semantic_ood,inat_test,iid_test"}, set()),
+    ],
+)
+def test_an_option_changes_the_stamps_of_what_it_shapes(sweep, option, changed):
+    def stamps():
+        plan()
+        paths = (sweep.folder / "results/.state").rglob("*.json")
+        return {path.stem: path.read_text() for path in paths if path.stem != "digests"}
+
+    before = stamps()
+    sweep.configure(**option)
+    after = stamps()
+    assert set(after) == set(before)
+    assert {name for name in after if after[name] != before[name]} == changed
+
+
 def test_stamps_hold_no_path_and_no_time(sweep):
     plan()
     text = "".join(p.read_text() for p in (sweep.folder / "results/.state/models").iterdir())

@@ -73,3 +73,13 @@ def manifest_files(wildcards):
 def summaries(wildcards):
     asked(PLAN.require_set)
     return [f"results/models/{m}/{m}_summary.json" for m in PLAN.models]
+
+
+def summaries_of(regime):
+    """An input function: the summaries of one regime's models."""
+
+    def of_regime(wildcards):
+        asked(PLAN.require_set)
+        return [f"results/models/{m}/{m}_summary.json" for m in PLAN.of_regime(regime)]
+
+    return of_regime
