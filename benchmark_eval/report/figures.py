@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 
 from benchmark_eval.files import write_bytes_atomic
@@ -146,7 +147,7 @@ def headings(
     figure.text(0.01, 0.1 / tall, note, ha="left", fontsize=8.5, color="#555555")
     engine = figure.get_layout_engine()
     assert engine is not None
-    engine.set(rect=(0, foot / tall, 1, 1 - (head + foot) / tall))  # type: ignore[call-arg]
+    engine.set(rect=(0.006, foot / tall, 0.988, 1 - (head + foot) / tall))  # type: ignore[call-arg]
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
@@ -216,6 +217,8 @@ def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complet
                 textcoords="offset points",
                 fontsize=8,
                 color=look.color,
+                path_effects=[withStroke(linewidth=2, foreground="white")],
+                zorder=6,
             )
     drawn = [(x + shift, value.mean) for x, value in series.points if value.mean is not None]
     axes.plot(

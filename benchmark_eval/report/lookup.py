@@ -112,13 +112,24 @@ class Lookup:
             if (value := model.density.get(f"{place}/{stratum}/{metric}")) is not None
         )
 
-    def seeds(self, metrics: Iterable[str]) -> int:
+    def seeds(self, metrics: Iterable[str], architecture: str | None = None) -> int:
         """The largest n of any estimate of these metrics: what a complete point has."""
         names = list(metrics)
         return max(
-            (row.metrics[name].n for row in self.table.learning_curves for name in names),
+            (
+                row.metrics[name].n
+                for row in self.table.learning_curves
+                if architecture in (None, row.architecture)
+                for name in names
+            ),
             default=0,
         )
+
+    def counted(self, architecture: str, metrics: Sequence[str]) -> str:
+        """The short label, with n where the architecture has fewer seeds than others."""
+        own = self.seeds(metrics, architecture)
+        text = self.short(architecture)
+        return text if own == self.seeds(metrics) else f"{text} (n={own})"
 
 
 def _in_order(rows: Iterable[CurveRow]) -> list[str]:

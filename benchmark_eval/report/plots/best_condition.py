@@ -111,7 +111,16 @@ def density(table: Aggregated, metric: str) -> Figure:
     if not columns or not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
     names = list(dict.fromkeys(row.architecture for row in rows))
-    styles = figures.looks([look.short(name) for name in names])
+    most = {
+        name: max(row.metrics[metric].n for row in rows if row.architecture == name)
+        for name in names
+    }
+    styles = figures.looks(
+        [
+            look.short(name) + ("" if most[name] == complete else f" (n={most[name]})")
+            for name in names
+        ]
+    )
     shift = figures.shifts(len(names))
     figure, axes = figures.panels(1, len(columns), height=2.9)
     drawn = []
@@ -128,7 +137,7 @@ def density(table: Aggregated, metric: str) -> Figure:
                 ),
                 look.density_dots(name, place, metric, STRATA),
             )
-            figures.draw_series(panel, series, styles[at], shift=shift[at], complete=complete)
+            figures.draw_series(panel, series, styles[at], shift=shift[at], complete=most[name])
             drawn.append(series)
         images = {row.stratum: row.n_images for row in here}
         panel.set_xticks(range(len(STRATA)), [f"{s}\n({images.get(s, 0):,})" for s in STRATA])
@@ -144,6 +153,6 @@ def density(table: Aggregated, metric: str) -> Figure:
         title,
         styles if len(names) > 1 else [],
         f"Every image counts once. Faint dots: seeds. Marker: their mean, n = {complete} unless "
-        "written beside it. Bar: 95 % interval over seeds, cut at the edge of the panel.",
+        "another is written. Bar: 95 % interval over seeds, cut at the edge of the panel.",
     )
     return figure

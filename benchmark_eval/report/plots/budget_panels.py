@@ -20,7 +20,7 @@ def reading_note(complete: int, metrics: Sequence[str] = ()) -> str:
         text = "Each point: one seed (n = 1), so there is no interval. Budgets are evenly spaced."
     else:
         text = (
-            f"Faint dots: seeds. Marker: their mean, n = {complete} unless written beside it. "
+            f"Faint dots: seeds. Marker: their mean, n = {complete} unless another is written. "
             "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
             "Budgets are evenly spaced."
         )
@@ -47,7 +47,7 @@ def by_architecture(
     complete = look.seeds(metrics)
     if not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
-    styles = figures.looks([look.short(name) for name in look.architectures])
+    styles = figures.looks([look.counted(name, metrics) for name in look.architectures])
     shift = figures.shifts(len(styles))
     figure, axes = figures.panels(
         len(metrics), len(look.regimes), height=3.2 if len(metrics) == 1 else 2.7, share_y=False
@@ -58,7 +58,13 @@ def by_architecture(
         for panel, regime in zip(line, look.regimes, strict=True):
             for at, name in enumerate(look.architectures):
                 series = look.series(name, regime, metric)
-                figures.draw_series(panel, series, styles[at], shift=shift[at], complete=complete)
+                figures.draw_series(
+                    panel,
+                    series,
+                    styles[at],
+                    shift=shift[at],
+                    complete=look.seeds(metrics, name),
+                )
                 drawn.append(series)
             figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime])
         values = figures.extent(drawn) + _card(line, look, metric)
@@ -92,7 +98,13 @@ def by_part(
         for panel, regime in zip(line, look.regimes, strict=True):
             for at, metric in enumerate(metrics):
                 series = look.series(name, regime, metric)
-                figures.draw_series(panel, series, styles[at], shift=shift[at], complete=complete)
+                figures.draw_series(
+                    panel,
+                    series,
+                    styles[at],
+                    shift=shift[at],
+                    complete=look.seeds(metrics, name),
+                )
                 drawn.append(series)
             last = line is axes[-1]
             figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime] if last else "")
@@ -100,7 +112,7 @@ def by_part(
             card += _card(line, look, metric, style.color)
         line[0].set_ylabel(y_label)
         if len(look.architectures) > 1:
-            figures.row_label(line[-1], look.short(name))
+            figures.row_label(line[-1], look.counted(name, metrics))
     metric_entry = BY_NAME[metrics[0]].metric
     figures.fit_y(
         [panel for line in axes for panel in line],
