@@ -14,11 +14,6 @@ BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRI
 
 _LONGEST = 32
 
-REGIME_TITLE = {
-    "global_uniform": "global_uniform",
-    "incremental_natural": "incremental_natural",
-    "incremental_uniform_targets": "incremental_uniform_targets",
-}
 REGIME_AXIS = {
     "global_uniform": "k: images of every species",
     "incremental_natural": "p: share of each species' images",

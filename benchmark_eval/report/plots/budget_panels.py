@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from benchmark_eval.report import figures
-from benchmark_eval.report.lookup import BY_NAME, REGIME_AXIS, REGIME_TITLE, Lookup
+from benchmark_eval.report.lookup import BY_NAME, REGIME_AXIS, Lookup, Series
 from benchmark_eval.report.reference import CARD, CARD_RANGES, FULL_DATA
 from benchmark_eval.sweep.tables import Aggregated
 
@@ -48,31 +48,22 @@ def by_architecture(
     if not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
     styles = figures.looks([look.counted(name, metrics) for name in look.architectures])
-    shift = figures.shifts(len(styles))
     figure, axes = figures.panels(
         len(metrics), len(look.regimes), height=3.2 if len(metrics) == 1 else 2.7, share_y=False
     )
     for line, metric in zip(axes, metrics, strict=True):
-        drawn = []
+        drawn: list[Series] = []
         entry = BY_NAME[metric]
         for panel, regime in zip(line, look.regimes, strict=True):
-            for at, name in enumerate(look.architectures):
-                series = look.series(name, regime, metric)
-                figures.draw_series(
-                    panel,
-                    series,
-                    styles[at],
-                    shift=shift[at],
-                    complete=look.seeds(metrics, name),
-                )
-                drawn.append(series)
+            shown = [(name, metric) for name in look.architectures]
+            drawn += _draw_lines(panel, look, regime, shown, styles, metrics)
             figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime])
         values = figures.extent(drawn) + _card(line, look, metric)
         figures.fit_y(line, values, entry.metric.low, entry.metric.high, base)
         line[0].set_ylabel(entry.metric.label if len(metrics) == 1 else entry.label)
         _only_left_labels(line)
     for panel, regime in zip(axes[0], look.regimes, strict=True):
-        panel.set_title(REGIME_TITLE[regime])
+        panel.set_title(regime)
     entries = [] if len(styles) == 1 else styles
     figures.headings(
         figure, title, [*entries, *_card_entry(metrics)], reading_note(complete, metrics)
@@ -90,22 +81,13 @@ def by_part(
     if not complete:
         return figures.blank(title, "Not defined for any model of this sweep.")
     styles = figures.looks([label for _, label in parts])
-    shift = figures.shifts(len(parts))
     figure, axes = figures.panels(len(look.architectures), len(look.regimes), height=2.2)
-    drawn = []
+    drawn: list[Series] = []
     card: list[float] = []
     for line, name in zip(axes, look.architectures, strict=True):
         for panel, regime in zip(line, look.regimes, strict=True):
-            for at, metric in enumerate(metrics):
-                series = look.series(name, regime, metric)
-                figures.draw_series(
-                    panel,
-                    series,
-                    styles[at],
-                    shift=shift[at],
-                    complete=look.seeds(metrics, name),
-                )
-                drawn.append(series)
+            shown = [(name, metric) for metric in metrics]
+            drawn += _draw_lines(panel, look, regime, shown, styles, metrics)
             last = line is axes[-1]
             figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime] if last else "")
         for style, metric in zip(styles, metrics, strict=True):
@@ -121,11 +103,29 @@ def by_part(
         metric_entry.high,
     )
     for panel, regime in zip(axes[0], look.regimes, strict=True):
-        panel.set_title(REGIME_TITLE[regime])
+        panel.set_title(regime)
     figures.headings(
         figure, title, [*styles, *_card_entry(metrics)], reading_note(complete, metrics)
     )
     return figure
+
+
+def _draw_lines(
+    panel: Axes,
+    look: Lookup,
+    regime: str,
+    shown: Sequence[tuple[str, str]],
+    styles: Sequence[figures.Look],
+    metrics: Sequence[str],
+) -> list[Series]:
+    """Draw (architecture, metric) lines beside each other; n is complete at its usual value."""
+    drawn = []
+    for (name, metric), style, shift in zip(shown, styles, figures.shifts(len(shown)), strict=True):
+        series = look.series(name, regime, metric)
+        complete = look.seeds(metrics, name)
+        figures.draw_series(panel, series, style, shift=shift, complete=complete)
+        drawn.append(series)
+    return drawn
 
 
 def _card(
