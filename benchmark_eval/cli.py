@@ -22,6 +22,7 @@ VERBS = {
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
     "subsets": "Draw the training subsets of the three regimes from train.json.",
+    "convert": "Convert boxes between formats, and into prediction files.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
     "map": "Mean average precision of plain text files of boxes (PASCAL VOC 2012).",
     "catalogue": "List every metric with its meaning.",

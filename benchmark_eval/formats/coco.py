@@ -1,0 +1,163 @@
+"""COCO annotations: images, categories and boxes, with crowd."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.formats import json_files
+from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
+
+WANTED = "COCO annotations: an object with images, annotations and categories"
+
+
+class _Image(msgspec.Struct):
+    id: int
+    file_name: str
+    width: float | None = None
+    height: float | None = None
+
+
+class _Category(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Annotation(msgspec.Struct):
+    id: int
+    image_id: int
+    category_id: int
+    bbox: tuple[float, float, float, float]
+    iscrowd: int | bool = 0
+    segmentation: Any = None
+
+
+class _Coco(msgspec.Struct):
+    images: list[_Image]
+    annotations: list[_Annotation]
+    categories: list[_Category]
+
+
+def read(path: Path, _options: Options, faults: Faults) -> Parsed:
+    """Read the boxes of COCO annotations; crowd becomes ``ignored``."""
+    parsed = Parsed("xywh")
+    coco = _decode(path, faults)
+    if coco is None:
+        return parsed
+    parsed.image_ids = [image.id for image in coco.images]
+    row_of: dict[int, int] = {}
+    for image in coco.images:
+        if image.file_name in parsed.image_rows or image.id in row_of:
+            found = f"image {image.id}, {image.file_name!r}, a second time"
+            faults.add("two-images", found, "each id and file name once")
+        row_of[image.id] = parsed.image(image.file_name)
+        if image.width and image.height:
+            parsed.sizes[row_of[image.id]] = (image.width, image.height)
+    names: dict[int, str] = {}
+    for category in sorted(coco.categories, key=lambda c: c.id):
+        if category.id in names or category.name in names.values():
+            found = f"category {category.id}, {category.name!r}, a second time"
+            faults.add("two-classes", found, "each id and name once")
+        names[category.id] = category.name
+    parsed.class_ids = {name: number for number, name in names.items()}
+    for note in coco.annotations:
+        where = f"annotation {note.id}"
+        if note.image_id not in row_of:
+            faults.add("unknown-image", f"image {note.image_id}", "an image of the file",
+                       record=where, field="image_id")  # fmt: skip
+        elif note.category_id not in names:
+            faults.add("unknown-class", f"category {note.category_id}", "a category of the file",
+                       record=where, field="category_id")  # fmt: skip
+        else:
+            parsed.add(
+                row_of[note.image_id],
+                names[note.category_id],
+                note.bbox,
+                record=note.id,
+                ignored=bool(note.iscrowd),
+            )
+            if note.segmentation is not None:
+                parsed.passed_over["masks (segmentation)"] += 1
+    parsed.record_word = "annotation"
+    return parsed
+
+
+def _decode(path: Path, faults: Faults) -> _Coco | None:
+    data = json_files.read_bytes(path, faults, WANTED)
+    if data is None:
+        return None
+    try:
+        return msgspec.json.decode(data, type=_Coco)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # told record by record below
+    tree = json_files.parse(data, path, faults, WANTED)
+    parts: dict[str, list[object]] = {}
+    for key, kind in (("images", _Image), ("annotations", _Annotation), ("categories", _Category)):
+        entries = tree.get(key) if isinstance(tree, dict) else None
+        if not isinstance(entries, list):
+            if tree is not None:
+                faults.add("not-coco", f"no list of {key}", WANTED, field=key)
+            continue
+        made = (
+            json_files.convert(entry, kind, f"{key} record {at}", faults)
+            for at, entry in enumerate(entries)
+        )
+        parts[key] = [entry for entry in made if entry is not None]
+    return None if faults.problems or len(parts) < 3 else msgspec.convert(parts, type=_Coco)
+
+
+def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
+    """Write COCO annotations; images and categories without an id are numbered from 1."""
+    image_ids = numbered(boxes.images.ids.tolist())
+    class_ids = numbered(boxes.classes.ids.tolist())
+    images: list[dict[str, object]] = []
+    for number, name, (width, height) in zip(
+        image_ids, boxes.images.names, boxes.images.sizes.tolist(), strict=True
+    ):
+        image: dict[str, object] = {"id": number, "file_name": name}
+        if not math.isnan(width):
+            image |= {"width": _short(width), "height": _short(height)}
+        images.append(image)
+    columns = zip(
+        boxes.image.tolist(),
+        boxes.label.tolist(),
+        boxes.xywh.tolist(),
+        boxes.ignored.tolist(),
+        strict=True,
+    )
+    tree = {
+        "images": images,
+        "annotations": [
+            {
+                "id": at,
+                "image_id": image_ids[row],
+                "category_id": class_ids[label],
+                "bbox": box,
+                "area": box[2] * box[3],
+                "iscrowd": int(crowd),
+            }
+            for at, (row, label, box, crowd) in enumerate(columns, start=1)
+        ],
+        "categories": [
+            {"id": number, "name": name}
+            for number, name in zip(class_ids, boxes.classes.names, strict=True)
+        ],
+    }
+    write_bytes_atomic(target, msgspec.json.encode(tree) + b"\n")
+
+
+def numbered(ids: list[int]) -> list[int]:
+    """Ids as they are if all are known and differ, else 1, 2, 3, ..."""
+    if UNKNOWN in ids or len(set(ids)) < len(ids):
+        return list(range(1, len(ids) + 1))
+    return ids
+
+
+def _short(value: float) -> float | int:
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,84 @@
+"""COCO results: a list of {image_id, category_id, bbox, score} with ids of the benchmark.
+
+The benchmark's prediction files are this, and so is Detectron2's coco_instances_results.json.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmark_eval.columns import Floats, Ints
+from benchmark_eval.formats import json_files
+from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
+
+WANTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
+
+
+class Record(msgspec.Struct, gc=False):
+    """One detection as it is read; image_id may be a file's name, and fields besides are passed."""
+
+    image_id: int | float | str
+    category_id: int | float
+    bbox: tuple[float, float, float, float]
+    score: float
+    file_name: str | None = None
+    segmentation: Any = None
+    keypoints: Any = None
+
+
+class _Detection(msgspec.Struct, gc=False):
+    image_id: int
+    category_id: int
+    bbox: list[float]
+    score: float
+
+
+def read(path: Path, _options: Options, faults: Faults) -> Parsed:
+    """Read results whose whole image ids are the benchmark's, names those of files."""
+    return read_list(path, Parsed("xywh"), faults)
+
+
+def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
+    """Read a list of detections into ``parsed``."""
+    for at, entry in enumerate(json_files.records(path, Record, faults, WANTED)):
+        label = entry.category_id
+        key = entry.image_id if entry.file_name is None else entry.file_name
+        if isinstance(label, float):
+            label = _whole(label, "category_id", at, faults)
+        if isinstance(key, float):
+            key = _whole(key, "image_id", at, faults)
+        parsed.add(parsed.image(key), label, entry.bbox, entry.score, record=at)
+        if entry.segmentation is not None:
+            parsed.passed_over["masks (segmentation)"] += 1
+        if entry.keypoints is not None:
+            parsed.passed_over["keypoints"] += 1
+    return parsed
+
+
+def _whole(value: float, field: str, at: int, faults: Faults) -> int:
+    """7.0 is 7; anything between is a fault."""
+    if not value.is_integer():
+        faults.add("not-whole", repr(value), "a whole number", record=f"record {at}", field=field)
+        return UNKNOWN
+    return int(value)
+
+
+def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
+    """Write detections with the ids of their images and classes."""
+    ids = boxes.images.ids[boxes.image]
+    write_results(target, ids, boxes.classes.ids[boxes.label], boxes.xywh, boxes.score)
+
+
+def write_results(
+    path: Path, image_id: Ints, category_id: Ints, boxes: Floats, score: Floats
+) -> int:
+    """Write detections, a row each (``boxes``: x, y, w, h in px); returns the bytes written."""
+    entries = map(
+        _Detection, image_id.tolist(), category_id.tolist(), boxes.tolist(), score.tolist()
+    )
+    return json_files.write_list(path, entries, len(score))

@@ -1,0 +1,100 @@
+"""Which format a file or folder is in: by its type first, then by what stands in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmark_eval.errors import UsageError
+from benchmark_eval.formats.registry import FORMATS
+from benchmark_eval.formats.text_files import number
+from benchmark_eval.formats.yolo import CLASSES
+
+SAY = f"say which it is: --from {' | '.join(FORMATS)}"
+_LOOKED_AT = 20
+
+
+def detect_format(source: str | Path) -> str:
+    """The name of the format of ``source``; UsageError where it cannot be told for certain.
+
+    COCO results, Detectron2's and Ultralytics' JSON look alike: a list with file names is
+    Ultralytics', one with whole image ids is COCO results (as Detectron2's is).
+    """
+    source = Path(source)
+    if source.is_dir():
+        return _folder(source)
+    if not source.exists():
+        raise UsageError(f"{source}: no such file or folder")
+    if source.suffix.lower() == ".json":
+        return _json(source)
+    raise UsageError(f"{source}: found a {source.suffix or 'nameless'} file; {SAY}")
+
+
+def _folder(folder: Path) -> str:
+    files = sorted(p for p in folder.iterdir() if p.is_file() and p.name[0] != ".")
+    kinds = {p.suffix.lower() for p in files} & {".xml", ".json", ".txt"}
+    if len(kinds) != 1:
+        what = f"{', '.join(sorted(kinds))} files" if kinds else "no .xml, .json or .txt file"
+        raise UsageError(f"{folder}: found {what}; {SAY}")
+    kind = kinds.pop()
+    if kind == ".xml":
+        return "voc-xml"
+    mine = [p for p in files if p.suffix.lower() == kind]
+    if kind == ".json":
+        return _json_folder(folder, mine)
+    for path in mine[:_LOOKED_AT]:
+        if path.name == CLASSES:
+            return "yolo"
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.strip():
+                return "yolo" if _is_yolo(line.split()) else "xyxy-text"
+    raise UsageError(f"{folder}: found only empty text files; {SAY}")
+
+
+def _json_folder(folder: Path, files: list[Path]) -> str:
+    for path in files[:_LOOKED_AT]:
+        tree = _decode(path)
+        if isinstance(tree, list) and tree:
+            if isinstance(tree[0], dict) and "topleft" in tree[0]:
+                return "darkflow"
+            break
+    raise UsageError(f"{folder}: found .json files that are not darkflow's; {SAY}")
+
+
+def _is_yolo(words: list[str]) -> bool:
+    """Five or six numbers, the first a whole one, the others shares of the image."""
+    try:
+        values = [number(word) for word in words]
+    except ValueError:
+        return False
+    return len(words) in (5, 6) and words[0].isdigit() and all(0 <= v <= 1 for v in values[1:])
+
+
+def _decode(path: Path) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
+        raise UsageError(f"{path}: {error}; {SAY}") from None
+
+
+def _json(path: Path) -> str:
+    tree = _decode(path)
+    first = next(iter(tree.values() if isinstance(tree, dict) else tree), None) if tree else None
+    if isinstance(tree, dict):
+        if {"images", "annotations", "categories"} <= tree.keys():
+            return "coco"
+        arrays = isinstance(first, dict) and {"scores", "boxes"} <= first.keys()
+        singles = isinstance(first, list) and all(
+            isinstance(entry, dict) and "box" in entry for entry in first
+        )
+        if arrays or singles:
+            return "huggingface"
+    elif isinstance(first, dict):
+        if {"scores", "boxes"} <= first.keys():
+            return "huggingface"
+        if {"image_id", "bbox"} <= first.keys():
+            named = "file_name" in first or isinstance(first["image_id"], str)
+            return "ultralytics-json" if named else "coco-results"
+    raise UsageError(f"{path}: found JSON of no known shape; {SAY}")

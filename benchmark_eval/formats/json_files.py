@@ -1,0 +1,92 @@
+"""JSON files of records: typed and quick, or record by record with every fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from benchmark_eval.files import atomic_writer
+from benchmark_eval.formats.options import Faults
+
+T = TypeVar("T")
+
+_PIECE = 50_000
+"""Records that are turned into text at once, so that memory stays flat."""
+
+
+def read_bytes(path: Path, faults: Faults, wanted: str) -> bytes | None:
+    """A file's bytes without a byte-order mark; None and a fault where it cannot be read."""
+    try:
+        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        faults.add("unreadable", error.strerror or str(error), wanted, record=_name(path, faults))
+        return None
+
+
+def _name(path: Path, faults: Faults) -> str:
+    return "" if str(path) == faults.file else path.name
+
+
+def records(path: Path, kind: type[T], faults: Faults, wanted: str) -> list[T]:
+    """The list of records in a JSON file; faults name each record that is no ``kind``."""
+    data = read_bytes(path, faults, wanted)
+    if data is None:
+        return []
+    try:
+        return msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # told record by record below
+    tree = parse(data, path, faults, wanted)
+    if tree is None:
+        return []
+    if not isinstance(tree, list):
+        what = f"a JSON {type(tree).__name__}"
+        if isinstance(tree, dict):
+            what += f" with the keys {', '.join(map(str, tree))[:80]}"
+        faults.add("not-a-list", what, wanted, record=_name(path, faults))
+        return []
+    where = f"{path.name} " if _name(path, faults) else ""
+    made = (convert(entry, kind, f"{where}record {at}", faults) for at, entry in enumerate(tree))
+    return [record for record in made if record is not None]
+
+
+def parse(data: bytes, path: Path, faults: Faults, wanted: str) -> Any:
+    """The file as plain JSON (NaN and Infinity too); None and a fault where it is none."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        faults.add("not-json", str(error)[:200], wanted, record=_name(path, faults),
+                   cause="a half-written or damaged file")  # fmt: skip
+        return None
+
+
+def convert(entry: Any, kind: type[T], where: str, faults: Faults) -> T | None:
+    """One decoded record as ``kind``; None and a fault where it is none."""
+    try:
+        return msgspec.convert(entry, type=kind)
+    except msgspec.ValidationError as error:
+        text, _, at = str(error).partition(" - at `$")
+        field = at.rstrip("`").lstrip(".")
+        faults.add("record", text, f"a record with {_fields(kind)}", record=where, field=field)
+        return None
+
+
+def _fields(kind: type[Any]) -> str:
+    return ", ".join(getattr(kind, "__struct_fields__", ()))
+
+
+def write_list(path: Path, entries: Iterator[Any], n: int) -> int:
+    """Write ``n`` records as a JSON list, a piece at a time; returns the bytes written."""
+    encoder = msgspec.json.Encoder()
+    size = 0
+    with atomic_writer(path) as stream:
+        size += stream.write(b"[")
+        for start in range(0, n, _PIECE):
+            piece = [next(entries) for _ in range(min(_PIECE, n - start))]
+            size += stream.write((b"," if start else b"") + encoder.encode(piece)[1:-1])
+        size += stream.write(b"]\n")
+    return size

@@ -1,0 +1,178 @@
+"""The one in-memory form that every format is read into and written from: boxes as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+import numpy as np
+
+from benchmark_eval.columns import Bools, Floats, Ints
+
+PixelRule = Literal["edges", "inclusive", "voc"]
+"""What corner numbers mean. ``edges``: where a box begins and ends, width = right - left.
+``inclusive``: first and last pixel counted from 0, width = right - left + 1. ``voc``: the same
+counted from 1."""
+
+
+UNKNOWN = -1
+"""The id of an image or class that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The images that boxes lie on.
+
+    ``names`` are file names (without suffix where a format only knows that), ``ids`` the
+    benchmark's or COCO's (``UNKNOWN`` where there is none), ``sizes`` width and height in px, NaN
+    where not known.
+    """
+
+    names: tuple[str, ...]
+    ids: Ints
+    sizes: Floats
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def stems(self) -> list[str]:
+        """File names without folders and suffix: what a file for one image is called."""
+        return [stem_of(name) for name in self.names]
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The classes of boxes, in the order in which formats without names number them.
+
+    ``ids`` are category ids of the benchmark (or of a COCO file), ``UNKNOWN`` where there is none.
+    """
+
+    names: tuple[str, ...]
+    ids: Ints
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTable:
+    """BoxTable on images, one a row, in the order of the files they come from.
+
+    ``image`` and ``label`` are rows of ``images`` and ``classes``. ``corners`` is (boxes, 4) left,
+    top, right, bottom and ``size`` (boxes, 2) width, height, both in px between edges, so that
+    either kind of format gets back what it gave. ``score`` is NaN for ground truth. ``ignored``
+    marks specimens that are there and not scored: crowd in COCO, difficult in VOC.
+    """
+
+    images: Images
+    classes: Classes
+    image: Ints
+    label: Ints
+    corners: Floats
+    size: Floats
+    score: Floats
+    ignored: Bools
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def scored(self) -> bool:
+        """Whether these are detections: there are boxes and each has a confidence."""
+        return len(self) > 0 and not bool(np.isnan(self.score).any())
+
+    @property
+    def xywh(self) -> Floats:
+        """(boxes, 4) left, top, width, height in px: COCO's order."""
+        return np.concatenate([self.corners[:, :2], self.size], axis=1)
+
+    def rows(self, keep: Bools) -> BoxTable:
+        """Only the boxes where ``keep`` is true."""
+        return BoxTable(
+            self.images,
+            self.classes,
+            self.image[keep],
+            self.label[keep],
+            self.corners[keep],
+            self.size[keep],
+            self.score[keep],
+            self.ignored[keep],
+        )
+
+
+def stem_of(name: str) -> str:
+    """A file name without its folders and its last suffix."""
+    return PurePosixPath(name.replace("\\", "/")).stem
+
+
+def snap_px(values: Floats, reach: Floats) -> Floats:
+    """Pixels that floating point has moved off a number of up to nine decimals, put back on it.
+
+    With this 0.1 + 0.2 is 0.3, and such coordinates survive any chain of conversions; what is
+    farther off than the rounding errors of numbers as large as ``reach`` stays untouched.
+    """
+    return _snap(values, 9, 8 * np.spacing(np.abs(reach)))
+
+
+def _snap(values: Floats, decimals: int, tolerance: Floats | float) -> Floats:
+    rounded = np.round(values, decimals)
+    return np.where(np.abs(rounded - values) <= tolerance, rounded, values)
+
+
+def corners_and_size(
+    values: Floats, layout: str, pixels: PixelRule = "edges", sizes: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Box numbers of a format as corners and size in px.
+
+    ``layout``: ``corners`` (left, top, right, bottom by the pixel rule), ``xywh`` (left, top,
+    width, height) or ``centre`` (centre x, y, width, height as shares of ``sizes``, a row a box).
+    """
+    if layout == "xywh":
+        size = values[:, 2:]
+        far = values[:, :2] + size
+        return np.concatenate([values[:, :2], snap_px(far, far)], axis=1), size
+    if layout == "centre":
+        assert sizes is not None
+        half = values[:, 2:] / 2
+        near = snap_px((values[:, :2] - half) * sizes, sizes)
+        far = snap_px((values[:, :2] + half) * sizes, sizes)
+        return np.concatenate([near, far], axis=1), snap_px(values[:, 2:] * sizes, sizes)
+    corners = values - _shift(pixels)
+    if pixels != "edges":
+        corners = snap_px(corners, values)
+    return corners, snap_px(corners[:, 2:] - corners[:, :2], corners[:, 2:])
+
+
+def to_corners(boxes: BoxTable, pixels: PixelRule) -> Floats:
+    """(boxes, 4) left, top, right, bottom by a pixel rule."""
+    if pixels == "edges":
+        return boxes.corners
+    values = boxes.corners + _shift(pixels)
+    return snap_px(values, values)
+
+
+def to_shares(boxes: BoxTable) -> Floats:
+    """(boxes, 4) centre x, y, width and height as shares of each image's size."""
+    sizes = boxes.images.sizes[boxes.image]
+    centre = (boxes.corners[:, :2] + boxes.corners[:, 2:]) / 2 / sizes
+    exact = np.concatenate([centre, boxes.size / sizes], axis=1)
+    # shares of up to twelve decimals survive as pixels of up to nine do, but never at their cost
+    short = _snap(exact, 12, 1e-14)
+    corners, size = corners_and_size(short, "centre", sizes=sizes)
+    same = (corners == boxes.corners).all(axis=1) & (size == boxes.size).all(axis=1)
+    return np.where(same[:, None], short, exact)
+
+
+def _shift(pixels: PixelRule) -> Floats:
+    """What a pixel rule adds to edges."""
+    rules = {"edges": (0, 0, 0, 0), "inclusive": (0, 0, -1, -1), "voc": (1, 1, 0, 0)}
+    return np.array(rules[pixels], np.float64)
+
+
+def clip(corners: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """Corners moved into their images, and the sizes that are left."""
+    limit = np.concatenate([sizes, sizes], axis=1)
+    inside = np.clip(corners, 0.0, limit)
+    return inside, snap_px(inside[:, 2:] - inside[:, :2], limit[:, :2])

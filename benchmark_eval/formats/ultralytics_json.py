@@ -1,0 +1,45 @@
+"""Ultralytics' predictions.json (``save_json``): COCO results with file names and class numbers.
+
+``image_id`` is the file's name without suffix, as a number where it is one (so "007.jpg" is 7);
+``category_id`` numbers the model's classes, from 1 in newer releases and from 0 in older ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from benchmark_eval.formats import json_files
+from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.coco_results import read_list
+from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.table import BoxTable, PixelRule
+
+
+class _Detection(msgspec.Struct, gc=False):
+    image_id: int | str
+    file_name: str
+    category_id: int
+    bbox: list[float]
+    score: float
+
+
+def read(path: Path, _options: Options, faults: Faults) -> Parsed:
+    """Read a predictions.json; the file name is taken where the release writes one."""
+    return read_list(path, Parsed("xywh", numbers="stems"), faults)
+
+
+def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
+    """Write a predictions.json with classes counted from 1, as newer releases do."""
+    stems = [int(s) if s.isdecimal() else s for s in boxes.images.stems]
+    names, image = boxes.images.names, boxes.image.tolist()
+    entries = map(
+        _Detection,
+        [stems[row] for row in image],
+        [names[row] for row in image],
+        (boxes.label + 1).tolist(),
+        boxes.xywh.tolist(),
+        boxes.score.tolist(),
+    )
+    json_files.write_list(target, entries, len(boxes))
