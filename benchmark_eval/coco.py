@@ -147,7 +147,11 @@ def mean_defined(values: Floats) -> float | None:
 
 
 def score_suite(
-    suite: Suite, detections: Detections, truth: SplitTruth, match: Match, n_areas: int
+    suite: Suite,
+    detections: Detections,
+    truth: SplitTruth,
+    match: Match,
+    n_areas: int = N_AREAS,
 ) -> Scores:
     """Precision at 101 recall points and recall at each cap (pycocotools ``accumulate``).
 

@@ -57,7 +57,7 @@ MUTANTS = {
         "matching.py", "overlap[easy] >= threshold", "overlap[easy] > threshold"
     ),
     "above the threshold, not at it: COCO, contested": Mutant(
-        "matching.py", "(overlap[at] >= limit)", "(overlap[at] > limit)"
+        "matching.py", "free &= overlap >= self.thresholds", "free &= overlap > self.thresholds"
     ),
     "above the threshold, not at it: localisation": Mutant(
         "matching.py", "reach = pairs.iou >= iou", "reach = pairs.iou > iou"
