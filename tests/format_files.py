@@ -25,7 +25,7 @@ def write_benchmark(folder, images=IMAGES):
             for i, (name, width, height) in images.items()
         ],
         "annotations": [
-            {"id": 1, "image_id": 11, "category_id": 3, "bbox": [1, 2, 3, 4], "iscrowd": 0}
+            {"id": 1, "image_id": min(images), "category_id": 3, "bbox": [1, 2, 3, 4], "iscrowd": 0}
         ],
         "categories": [{"id": i, "name": name} for i, name in SPECIES.items()],
     }

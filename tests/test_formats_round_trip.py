@@ -17,8 +17,8 @@ from benchmark_eval.formats.yolo import CLASSES
 
 NAMES = ("Ips typographus", "Käfer ø", "007", "x", "Xylosandrus cf. crassiusculus", "0.5 mm")
 FILES = ("a.jpg", "b.v2.png", "Ünï côde.JPG", "0001.tif", "with blank.jpeg")
-DETECTIONS = [n for n, f in FORMATS.items() if f.scores != "never"]
-TRUTH = [n for n, f in FORMATS.items() if f.scores != "always"]
+DETECTIONS = [n for n, f in FORMATS.items() if f.says("scores")]
+TRUTH = [n for n, f in FORMATS.items() if f.says("no scores")]
 
 
 @st.composite
@@ -83,12 +83,12 @@ def through(table, name, folder, pixels="edges"):
     place = folder if known.place == "folder" else folder / "all.json"
     write_boxes(table, place, name, pixels=pixels)
     names = None
-    if known.place == "file" and known.needs_names and table.classes.names:
+    if known.place == "file" and known.says("numbers") and table.classes.names:
         names = read_class_names(folder / CLASSES)
     options = Options(
         names=names,
         first_class=1,
-        numbers_are_ids=known.ids,
+        numbers_are_ids=known.says("ids"),
         images=table.images,
         categories=CATEGORIES,
         pixels=pixels,
@@ -126,7 +126,7 @@ def test_detections_come_back_from_every_format(tmp_path_factory, name, table):
 @given(table=tables(scored=False))
 @settings(max_examples=25, deadline=None)
 def test_ground_truth_comes_back_from_every_format(tmp_path_factory, name, table):
-    if not FORMATS[name].ignored:
+    if not FORMATS[name].says("ignored"):
         table = table.rows(~table.ignored)
     back = through(table, name, tmp_path_factory.mktemp("trip"))
     assert plain_facts(back) == plain_facts(table)
@@ -156,7 +156,7 @@ def test_any_chain_of_formats_and_pixel_rules_loses_nothing(tmp_path_factory, ta
 def test_what_is_written_twice_has_the_same_bytes(tmp_path_factory, table):
     folder = tmp_path_factory.mktemp("twice")
     for name, known in FORMATS.items():
-        if known.scores == "never":
+        if not known.says("scores"):
             continue
         places = [folder / part / name / "x.json" for part in "ab"]
         if known.place == "folder":

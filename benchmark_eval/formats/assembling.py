@@ -55,6 +55,7 @@ class Parsed:
     image_rows: dict[str | int, int] = field(default_factory=dict)
     class_rows: dict[str | int, int] = field(default_factory=dict)
     where: list[str] = field(default_factory=list)
+    class_places: list[str] = field(default_factory=list)
     _places: array[int] = field(default_factory=lambda: array("q"))
     _numbers: array[float] = field(default_factory=lambda: array("d"))
 
@@ -77,7 +78,10 @@ class Parsed:
         ignored: bool = False,
     ) -> None:
         """A box on the image of that row; ``record`` is its line or its place in the file."""
-        row = self.class_rows.setdefault(label, len(self.class_rows))
+        row = self.class_rows.get(label)
+        if row is None:
+            row = self.class_rows[label] = len(self.class_rows)
+            self.class_places.append(self.record(image, record))
         self._places.extend((image, row, record, ignored))
         self._numbers.extend((*box, score))
 
@@ -108,6 +112,7 @@ def assemble(
     classes, class_rows = resolve_classes(
         list(parsed.class_rows),
         counts,
+        parsed.class_places,
         options,
         faults,
         beside=parsed.beside,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,6 +107,7 @@ def _checked(names: Sequence[Any], file: str) -> tuple[str, ...]:
 def resolve_classes(
     keys: Sequence[str | int],
     counts: Sequence[int],
+    first_at: Sequence[str],
     options: Options,
     faults: Faults,
     *,
@@ -117,9 +117,9 @@ def resolve_classes(
 ) -> tuple[Classes, Ints]:
     """Classes of a source, and the row of each of its ``keys`` among them (-1: a fault was added).
 
-    ``keys`` are names or numbers, ``counts`` how many boxes each has. ``beside`` are names that
-    stand beside the source, ``first_class`` what the format itself says its first number is, and
-    ``ids`` category ids that a COCO file gives its names.
+    ``keys`` are names or numbers, ``counts`` how many boxes each has and ``first_at`` where the
+    first of them stands. ``beside`` are names that stand beside the source, ``first_class`` what
+    the format itself says its first number is, ``ids`` category ids that a COCO file gives names.
     """
     names = options.names or beside
     name_of: dict[str | int, str] = {}
@@ -150,16 +150,16 @@ def resolve_classes(
             faults.add("rename", f"no class {name!r} to rename", f"one of {', '.join(order)[:200]}")
     renamed = {name: options.rename.get(name, name) for name in order}
     listed = tuple(dict.fromkeys(renamed.values()))
-    place = {name: at for at, name in enumerate(listed)}
+    row_of = {name: at for at, name in enumerate(listed)}
     rows = np.array(
-        [place[renamed[name_of[key]]] if key in name_of else -1 for key in keys], np.int64
+        [row_of[renamed[name_of[key]]] if key in name_of else -1 for key in keys], np.int64
     ).reshape(len(keys))
     if options.categories is None:
         own = {renamed[name]: number for name, number in (ids or {}).items()}
         return Classes(listed, np.array([own.get(n, UNKNOWN) for n in listed], np.int64)), rows
-    used: Counter[int] = Counter()
-    for row, count in zip(rows.tolist(), counts, strict=True):
-        used[row] += count
+    used: dict[int, str] = {}
+    for row, count, place in zip(rows.tolist(), counts, first_at, strict=True):
+        used.setdefault(row, f"{count} boxes, first in {place}")
     return Classes(listed, _category_ids(listed, used, options.categories, faults)), rows
 
 
@@ -250,7 +250,7 @@ def near_names(name: str, known: Iterable[str], n: int = 3) -> list[str]:
 
 
 def _category_ids(
-    names: Sequence[str], used: Mapping[int, int], categories: Categories, faults: Faults
+    names: Sequence[str], used: Mapping[int, str], categories: Categories, faults: Faults
 ) -> Ints:
     """The benchmark's category id of each name; a fault for each used name that has none."""
     ids: dict[str, list[int]] = {}
@@ -272,7 +272,7 @@ def _category_ids(
             again = f" (--rename {name!r} {near[0]!r})" if near else ""
             faults.add(
                 "unknown-class",
-                f"class {name!r} ({used[row]} boxes)",
+                f"class {name!r} ({used[row]})",
                 "a species of the benchmark",
                 field="class",
                 cause=f"did you mean {hint}?{again}" if near else "no name of it is like this",

@@ -85,7 +85,7 @@ def read_boxes(
         what = "a folder" if path.is_dir() else "a file"
         raise UsageError(f"{path}: found {what}; wanted a {known.place} of {known.label}")
     faults = Faults(str(path))
-    if not known.pixels:
+    if not known.says("corners"):
         options = replace(options, pixels="edges")
     turn = None
     if images_dir is not None:
@@ -95,7 +95,7 @@ def read_boxes(
         options = replace(options, images=images)
         if faults.problems:
             raise InputError(faults.problems)
-    parsed = known.read(path, options, faults)
+    parsed = known.module.read(path, options, faults)
     if faults.problems:
         raise InputError(faults.problems)
     boxes = assemble(parsed, options, faults, turn)
@@ -119,8 +119,8 @@ def write_boxes(
     boxes, lost = _fitted(boxes, known, str(target), pixels)
     n_left_out = n_before - len(boxes)
     if known.place == "file":
-        known.write(boxes, target, pixels)
-        if known.needs_names:
+        known.module.write(boxes, target, pixels)
+        if known.says("numbers"):
             names = "".join(f"{name}\n" for name in boxes.classes.names)
             write_text_atomic(target.with_name(CLASSES), names)
         return lost, n_left_out
@@ -133,7 +133,7 @@ def write_boxes(
     made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}."))
     try:
         made.chmod(0o755)
-        known.write(boxes, made, pixels)
+        known.module.write(boxes, made, pixels)
         made.replace(target)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
@@ -154,17 +154,18 @@ def _fitted(
     faults = Faults(file)
     _check_fit(boxes, target, faults)
     tiny = int((boxes.size < 1).any(axis=1).sum())
-    if target.pixels and pixels != "edges" and tiny:
+    if target.says("corners") and pixels != "edges" and tiny:
         found = f"{tiny} boxes below a pixel in width or height"
         cause = f"first and last pixel ({pixels}) cannot say them: --to-pixels edges"
         faults.add("tiny-box", found, "boxes of a pixel or more", cause=cause)
     lost: Counter[str] = Counter()
-    if target.scores == "never" and boxes.scored:
+    if not target.says("scores") and boxes.scored:
         lost[CONFIDENCES] = len(boxes)
-    if boxes.ignored.any() and not (target.ignored and not _as_detections(boxes, target)):
+    as_detections = target.says("scores") and boxes.scored
+    if boxes.ignored.any() and (as_detections or not target.says("ignored")):
         lost[IGNORED] = int(boxes.ignored.sum())
         boxes = boxes.rows(~boxes.ignored)
-    if target.scores == "always" and len(boxes) and not boxes.scored:
+    if not target.says("no scores") and len(boxes) and not boxes.scored:
         faults.add(
             "no-confidence",
             f"{len(boxes)} boxes without a confidence",
@@ -174,26 +175,21 @@ def _fitted(
     if faults.problems:
         raise InputError(faults.problems)
     images = boxes.images
-    if not target.sizes:
+    if not target.says("sizes"):
         lost[SIZES] = int((~np.isnan(images.sizes).any(axis=1)).sum())
-    if not target.ids and target.name != "coco":
+    if not (target.says("ids") or target.says("image ids")):
         lost[IDS] = int((images.ids != UNKNOWN).sum())
-    if not target.full_names and not target.ids:
+    if not (target.says("full names") or target.says("ids")):
         lost[SUFFIXES] = sum(n != s for n, s in zip(images.names, images.stems, strict=True))
-    if not target.empty_images:
+    if not target.says("empty images"):
         lost[EMPTY] = len(images) - len(np.unique(boxes.image))
     return boxes, {what: n for what, n in lost.items() if n}
-
-
-def _as_detections(boxes: BoxTable, target: Format) -> bool:
-    """Whether a format that has both writes these as detections."""
-    return target.scores == "optional" and boxes.scored
 
 
 def _check_fit(boxes: BoxTable, target: Format, faults: Faults) -> None:
     _unwritable(boxes, target, faults)
     used_images, used_classes = np.unique(boxes.image), np.unique(boxes.label)
-    if target.ids:
+    if target.says("ids"):
         if (boxes.images.ids[used_images] == UNKNOWN).any():
             faults.add("no-image-ids", "images without ids", "the benchmark and the split whose "
                        "image ids are wanted (--benchmark-dir, --split)")  # fmt: skip
@@ -343,26 +339,26 @@ class _Job:
     def _had(self, what: str) -> bool:
         """Whether the source itself said what the target cannot; the benchmark's facts stay."""
         told = {
-            SIZES: self.source.sizes,
-            IDS: self.source.ids or self.source.name == "coco",
-            SUFFIXES: self.source.full_names,
-            EMPTY: self.source.empty_images and self.to_format != BENCHMARK,
+            SIZES: self.source.says("sizes"),
+            IDS: self.source.says("ids") or self.source.says("image ids"),
+            SUFFIXES: self.source.says("full names"),
+            EMPTY: self.source.says("empty images") and self.to_format != BENCHMARK,
         }
         return told.get(what, True)
 
     def write(self, to_pixels: PixelRule | None) -> Report:
         """Write the target and report."""
         boxes = self.boxes
-        pixels = to_pixels or (self.pixels if self.source.pixels else "edges")
+        pixels = to_pixels or (self.pixels if self.source.says("corners") else "edges")
         ids = np.concatenate([boxes.images.ids, boxes.classes.ids])
         if self.to_format == "coco" and (ids == UNKNOWN).any():
             self.notes.append("images or categories without ids are numbered from 1")
         lost, n_left_out = write_boxes(boxes, self.out, self.target.name, pixels=pixels)
-        if self.source.pixels or self.target.pixels:
-            rules = [f"{self.pixels} in the source"] if self.source.pixels else []
-            rules += [f"{pixels} in the target"] if self.target.pixels else []
+        if self.source.says("corners") or self.target.says("corners"):
+            rules = [f"{self.pixels} in the source"] if self.source.says("corners") else []
+            rules += [f"{pixels} in the target"] if self.target.says("corners") else []
             self.notes.append(f"corners are {', '.join(rules)}")
-        if self.target.needs_names:
+        if self.target.says("numbers"):
             self.notes.append(f"class numbers follow {CLASSES}, which is written beside them")
         return Report(
             self.source.name,
@@ -377,7 +373,7 @@ class _Job:
 
 def _unwritable(boxes: BoxTable, target: Format, faults: Faults) -> None:
     """Faults for class names that would come back from a text file as others."""
-    if target.needs_names or target.name in ("xyxy-text", "voc-xml"):
+    if target.says("numbers") or target.name in ("xyxy-text", "voc-xml"):
         for name in boxes.classes.names:
             if not name.isprintable() or class_name(name) != name:
                 wanted = "printable words with one blank between them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,12 @@ def _is_yolo(words: list[str]) -> bool:
 
 def _decode(path: Path) -> Any:
     try:
-        return msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
+        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return json.loads(data)  # NaN, which the reader will tell record by record
+    except (ValueError, RecursionError, OSError) as error:
         raise UsageError(f"{path}: {error}; {SAY}") from None
 
 

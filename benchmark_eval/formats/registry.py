@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from benchmark_eval.formats import (
     coco,
@@ -21,131 +20,65 @@ from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
-Scores = Literal["always", "optional", "never"]
+Trait = Literal[
+    "scores",  # boxes have a confidence, or may have one
+    "no scores",  # boxes without a confidence are fine
+    "ids",  # images and classes go by their ids in the benchmark
+    "image ids",  # images have ids besides names
+    "full names",  # images go by their file names; else without folder and suffix
+    "sizes",  # images have a width and height
+    "empty images",  # images without boxes are there
+    "ignored",  # boxes can be crowd or difficult
+    "numbers",  # classes are numbered; their names are written into a file beside
+    "corners",  # box numbers are corners, whose meaning the pixel rule tells
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class _Module(Protocol):
+    """A format's own module: one reader and one writer."""
+
+    def read(self, path: Path, options: Options, faults: Faults, /) -> Parsed: ...
+    def write(self, boxes: BoxTable, target: Path, pixels: PixelRule, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
-    """One format.
-
-    ``place``: a single file, or a folder with a file for each image. ``scores``: whether its boxes
-    have confidences. ``ids``: images and classes by their ids in the benchmark instead of by name.
-    What else it can say: ``ignored`` specimens, image ``sizes``, ``full_names`` of image files
-    (else without suffix) and ``empty_images``. ``needs_names``: it numbers classes, and their names
-    are written beside it. ``pixels``: its numbers are corners, whose meaning the pixel rule tells.
-    """
+    """One format: a single file, or a folder with a file for each image; and what it can say."""
 
     name: str
     label: str
     place: Literal["file", "folder"]
-    scores: Scores
-    read: Callable[[Path, Options, Faults], Parsed]
-    write: Callable[[BoxTable, Path, PixelRule], None]
-    ids: bool = False
-    ignored: bool = False
-    sizes: bool = False
-    full_names: bool = False
-    empty_images: bool = True
-    needs_names: bool = False
-    pixels: bool = False
+    module: _Module
+    traits: tuple[Trait, ...]
+
+    def says(self, trait: Trait) -> bool:
+        """Whether the format can say this."""
+        return trait in self.traits
 
 
-FORMATS = {
-    entry.name: entry
-    for entry in (
-        Format(
-            name="coco-results",
-            label="COCO results",
-            place="file",
-            scores="always",
-            read=coco_results.read,
-            write=coco_results.write,
-            ids=True,
-            empty_images=False,
-        ),
-        Format(
-            name="detectron2",
-            label="Detectron2 coco_instances_results.json",
-            place="file",
-            scores="always",
-            read=coco_results.read,
-            write=coco_results.write,
-            ids=True,
-            empty_images=False,
-        ),
-        Format(
-            name="ultralytics-json",
-            label="Ultralytics predictions.json (save_json)",
-            place="file",
-            scores="always",
-            read=ultralytics_json.read,
-            write=ultralytics_json.write,
-            full_names=True,
-            empty_images=False,
-            needs_names=True,
-        ),
-        Format(
-            name="yolo",
-            label="YOLO text (Ultralytics save_txt)",
-            place="folder",
-            scores="optional",
-            read=yolo.read,
-            write=yolo.write,
-            needs_names=True,
-        ),
-        Format(
-            name="huggingface",
-            label="Hugging Face detections by image",
-            place="file",
-            scores="always",
-            read=huggingface.read,
-            write=huggingface.write,
-            full_names=True,
-        ),
-        Format(
-            name="coco",
-            label="COCO annotations",
-            place="file",
-            scores="never",
-            read=coco.read,
-            write=coco.write,
-            ignored=True,
-            sizes=True,
-            full_names=True,
-        ),
-        Format(
-            name="voc-xml",
-            label="Pascal VOC XML",
-            place="folder",
-            scores="never",
-            read=voc_xml.read,
-            write=voc_xml.write,
-            ignored=True,
-            sizes=True,
-            full_names=True,
-            pixels=True,
-        ),
-        Format(
-            name="darkflow",
-            label="darkflow JSON",
-            place="folder",
-            scores="optional",
-            read=darkflow.read,
-            write=darkflow.write,
-            pixels=True,
-        ),
-        Format(
-            name="xyxy-text",
-            label="plain text of the mAP tool",
-            place="folder",
-            scores="optional",
-            read=xyxy_text.read,
-            write=xyxy_text.write,
-            ignored=True,
-            pixels=True,
-        ),
-    )
-}
+# fmt: off
+_TABLE = (
+    Format("coco-results", "COCO results", "file", coco_results, ("scores", "ids")),
+    Format("detectron2", "Detectron2 coco_instances_results.json", "file", coco_results,
+           ("scores", "ids")),
+    Format("ultralytics-json", "Ultralytics predictions.json (save_json)", "file", ultralytics_json,
+           ("scores", "full names", "numbers")),
+    Format("yolo", "YOLO text (Ultralytics save_txt)", "folder", yolo,
+           ("scores", "no scores", "empty images", "numbers")),
+    Format("huggingface", "Hugging Face detections by image", "file", huggingface,
+           ("scores", "full names", "empty images")),
+    Format("coco", "COCO annotations", "file", coco,
+           ("no scores", "image ids", "full names", "sizes", "empty images", "ignored")),
+    Format("voc-xml", "Pascal VOC XML", "folder", voc_xml,
+           ("no scores", "full names", "sizes", "empty images", "ignored", "corners")),
+    Format("darkflow", "darkflow JSON", "folder", darkflow,
+           ("scores", "no scores", "empty images", "corners")),
+    Format("xyxy-text", "plain text of the mAP tool", "folder", xyxy_text,
+           ("scores", "no scores", "empty images", "ignored", "corners")),
+)
+# fmt: on
+
+FORMATS = {entry.name: entry for entry in _TABLE}
 """Every format that can be read and written, by name."""
 
 BENCHMARK = "benchmark"

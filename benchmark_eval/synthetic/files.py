@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.formats.coco_results import write_results
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.detector import PredictionColumns
 from benchmark_eval.synthetic.ground_truth import GroundTruth, SyntheticBenchmark
@@ -36,8 +37,6 @@ _LICENCE_SHARES = {
     "inat_test": (0.1, 0.1, 0.0, 0.7, 0.1),
     "": (0.6, 0.2, 0.1, 0.05, 0.05),
 }
-_PIECE = 50_000
-"""Detections that are turned into text at once, so that memory stays flat."""
 
 
 class _Image(msgspec.Struct):
@@ -64,30 +63,9 @@ class _Annotation(msgspec.Struct):
     depicts_valid_name_id: int
 
 
-class _Detection(msgspec.Struct):
-    image_id: int
-    category_id: int
-    bbox: list[float]
-    score: float
-
-
 def write_predictions(path: Path, columns: PredictionColumns) -> int:
     """Write one split's detections as a JSON list; returns the bytes written."""
-    encoder = msgspec.json.Encoder()
-    pieces = []
-    for start in range(0, len(columns.score), _PIECE):
-        part = slice(start, start + _PIECE)
-        records = map(
-            _Detection,
-            columns.image_id[part].tolist(),
-            columns.category_id[part].tolist(),
-            columns.box[part].tolist(),
-            columns.score[part].tolist(),
-        )
-        pieces.append(encoder.encode(list(records))[1:-1])
-    data = b"[" + b",".join(pieces) + b"]\n"
-    write_bytes_atomic(path, data)
-    return len(data)
+    return write_results(path, columns.image_id, columns.category_id, columns.box, columns.score)
 
 
 def write_manifest(path: Path, models: Iterable[Model]) -> None:
