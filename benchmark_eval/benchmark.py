@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark_eval.coco_files import RawSplit, read_split
-from benchmark_eval.columns import Bools, Codes, Floats, Ints
+from benchmark_eval.columns import Bools, Codes, Floats, Ints, rows_of_ids
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.results import OOD_BANDS
 from benchmark_eval.taxonomy import RANKS, TAXONOMY, read_taxonomy
@@ -50,10 +50,7 @@ class Categories:
 
     def rows_of(self, ids: Ints) -> Ints:
         """Row of each category id; -1 where no split file lists the id."""
-        if not len(self.ids):
-            return np.full(len(ids), -1, np.int64)
-        at = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
-        return np.where(self.ids[at] == ids, at, -1)
+        return rows_of_ids(self.ids, ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,3 +30,23 @@ def box_columns(records: Sequence[Any]) -> Floats:
     """(records, 4) the attribute ``bbox``: x, y, w, h in px."""
     flat = chain.from_iterable(map(attrgetter("bbox"), records))
     return np.fromiter(flat, np.float64, 4 * len(records)).reshape(len(records), 4)
+
+
+WIDEST_TABLE = 10_000_000
+"""Span of ids up to which a table of all of them is laid out to look rows up."""
+
+
+def rows_of_ids(ids: Ints, wanted: Ints) -> Ints:
+    """Row in ``ids`` (ascending) of each id in ``wanted``; -1 where it is not there."""
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    span = int(ids[-1]) - int(ids[0])
+    if span > WIDEST_TABLE:
+        at = np.searchsorted(ids, wanted).clip(max=len(ids) - 1)
+        return np.where(ids[at] == wanted, at, -1)
+    table = np.full(span + 2, -1, np.int64)
+    table[ids - ids[0]] = np.arange(len(ids))
+    # ids below the first one wrap around to very large numbers; the last place means "not there"
+    at = (wanted - ids[0]).view(np.uint64)
+    found: Ints = table[np.minimum(at, np.uint64(span + 1)).view(np.int64)]
+    return found

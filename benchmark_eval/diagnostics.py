@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,8 @@ ENOUGH_SCORES = 20
 HELD_OUT_SHARE = 0.005
 """Share of detections named as a species without a training image; a detector with an output for
 every category of the benchmark leaves a few by chance."""
+LARGE = 50_000
+"""Detections above which ties and doubles are looked for in an even part of them first."""
 REPEATED_SHARE = 0.001
 """Share of detections that repeat another to the last digit; suppression leaves none."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -68,14 +71,13 @@ class Evidence:
     """One split's predictions beside its ground truth, and what several warnings look at."""
 
     predictions: Predictions
-    detections: Detections
     truth: SplitTruth
     benchmark: Benchmark
 
     @cached_property
     def beyond(self) -> Bools:
         """One a detection: whether it ends more than 1 % and 1 px outside its image."""
-        image, boxes = self.detections.image, self.detections.boxes
+        image, boxes = self.predictions.image, self.predictions.boxes
         slack = 0.01 * self.truth.sizes + 1
         far = np.zeros(len(image), np.bool_)
         for side in (0, 1):
@@ -88,19 +90,16 @@ class Evidence:
     @cached_property
     def best(self) -> Detections:
         """The best box of each image that holds a specimen, left-out categories included."""
-        kept, left = self.detections, self.predictions.left_out
-        first = np.flatnonzero(kept.rank == 0)
-        image = np.r_[kept.image[first], left.image]
-        score = np.r_[kept.score[first], left.score]
-        order = np.lexsort((-score, image))
-        order = order[np.r_[True, np.diff(image[order]) > 0][: len(order)]]
-        holds = np.zeros(len(self.truth.image_ids), np.bool_)
-        holds[self.truth.image] = True
-        order = order[holds[image[order]]]
+        kept, left = self.predictions, self.predictions.left_out
+        image, score = _joined(kept.image, left.image), _joined(kept.score, left.score)
+        highest = np.full(len(self.truth.image_ids), -1.0)
+        np.maximum.at(highest, image, score)
+        highest[np.bincount(self.truth.image, minlength=len(highest)) == 0] = -1.0
+        top = np.flatnonzero(score == highest[image])
+        order = top[np.unique(image[top], return_index=True)[1]]
         order = order[np.linspace(0, len(order) - 1, min(len(order), SAMPLE)).astype(np.int64)]
-        boxes = np.concatenate([kept.boxes[first], left.boxes])[order]
-        category = np.r_[kept.category[first], left.category]
-        return _ready(image[order], category[order], boxes, score[order])
+        category, boxes = _joined(kept.category, left.category), _joined(kept.boxes, left.boxes)
+        return _ready(image[order], category[order], boxes[order], score[order])
 
     @cached_property
     def sampled_truth(self) -> SplitTruth:
@@ -150,6 +149,11 @@ def _ready(image: Ints, category: Ints, boxes: Floats, score: Floats) -> Detecti
     none = np.zeros(len(image), np.int64)
     area = boxes[:, 2] * boxes[:, 3]
     return Detections(image, category, boxes, area, score, none, none, none, none)
+
+
+def _joined(kept: Any, left: Any) -> Any:
+    """Two columns as one, without a copy where the second is empty."""
+    return np.concatenate([kept, left]) if len(left) else kept
 
 
 def explains(otherwise: Bools, as_is: Bools) -> bool:
@@ -228,7 +232,7 @@ def _box_layout(evidence: Evidence) -> Iterator[str]:
 
 
 def _normalised(evidence: Evidence) -> Iterator[str]:
-    boxes, best = evidence.detections.boxes, evidence.best
+    boxes, best = evidence.predictions.boxes, evidence.best
     reach = float(boxes.max(initial=0.0))
     largest = float(np.nanmax(evidence.truth.sizes, initial=0.0))
     if not len(boxes) or reach > TINY or largest < 10 * TINY:
@@ -249,7 +253,7 @@ def _normalised(evidence: Evidence) -> Iterator[str]:
 
 
 def _outside(evidence: Evidence) -> Iterator[str]:
-    detections = evidence.detections
+    detections = evidence.predictions
     count = int(evidence.beyond.sum())
     if count and count >= OUTSIDE_SHARE * len(detections):
         boxes = detections.boxes
@@ -317,7 +321,7 @@ def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
     if untrained.all():
         return 0, []  # nothing is known about training
     times = np.bincount(evidence.predictions.left_out.category, minlength=len(untrained))
-    times += np.bincount(evidence.detections.category, minlength=len(untrained))
+    times += np.bincount(evidence.predictions.category, minlength=len(untrained))
     return int(times[untrained].sum()), categories.ids[untrained & (times > 0)].tolist()
 
 
@@ -334,50 +338,48 @@ def _held_out_ids(evidence: Evidence) -> Iterator[str]:
 
 
 def _tied_scores(evidence: Evidence) -> Iterator[str]:
-    detections = evidence.detections
-    n = len(detections)
+    n = len(evidence.predictions)
     if n < ENOUGH_SCORES:
         return
-    score = detections.score[detections.best_first]
-    start = np.flatnonzero(np.r_[True, np.diff(score) != 0])
-    times = np.diff(np.r_[start, n])
-    if len(start) == 1:
+    every = -(-n // LARGE)
+    score = np.sort(evidence.predictions.score[::every])
+    start = np.flatnonzero(np.r_[True, score[1:] != score[:-1]])
+    times = np.diff(np.r_[start, len(score)])
+    if (evidence.predictions.score == score[0]).all():
         yield (
             f"all {n:,} scores are {score[0]:g}: AP rests on the order in the file alone; likely "
             "the confidence was not written"
         )
-    elif float((times * (times - 1.0)).sum()) >= TIED * n * (n - 1.0):
+    elif float((times * (times - 1.0)).sum()) >= TIED * len(score) * (len(score) - 1.0):
         most = int(np.argmax(times))
         yield (
-            f"{len(start):,} different scores for {n:,} detections, "
-            f"{percent(int(times[most]), n)} are {score[start[most]]:g}: AP rests on the order in "
-            "the file where scores tie; likely rounded too far"
+            f"{len(start):,} different scores in {len(score):,} detections, "
+            f"{percent(int(times[most]), len(score))} are {score[start[most]]:g}: AP rests on the "
+            "order in the file where scores tie; likely rounded too far"
         )
 
 
 def _repeated(evidence: Evidence) -> Iterator[str]:
-    detections = evidence.detections
-    by_score = detections.best_first
-    score, image = detections.score[by_score], detections.image[by_score]
-    # equal records stand in one run of equal score and image: look no further than those
-    tie = (np.diff(score) == 0) & (np.diff(image) == 0)
-    rows = by_score[np.r_[tie, False] | np.r_[False, tie]] if len(by_score) else by_score
-    columns: list[Ints | Floats] = [detections.image[rows], detections.category[rows]]
-    columns += [detections.score[rows], *detections.boxes[rows].T]
-    mixed = np.zeros(len(rows), np.uint64)
+    found = evidence.predictions
+    columns = [found.image, found.category, found.score, *found.boxes.T]
+    mixed = np.zeros(len(found), np.uint64)
     for column in columns:
         mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
+    # equal records have equal sums, so that each is in the same part as its double
+    part = np.sort(mixed[mixed % np.uint64(16) == 0] if len(mixed) > LARGE else mixed)
+    if not (part[1:] == part[:-1]).any():
+        return
     order = np.argsort(mixed, kind="stable")
-    same = np.ones(max(len(rows) - 1, 0), np.bool_)
+    same = np.ones(len(order) - 1, np.bool_)
     for column in columns:
-        same &= np.diff(column[order]) == 0
+        same &= column[order[1:]] == column[order[:-1]]
     count = int(same.sum())
-    if count and count >= REPEATED_SHARE * len(detections):
-        row = int(rows[order[np.flatnonzero(same)[0]]])
+    if count and count >= REPEATED_SHARE * len(found):
+        row = int(order[1:][same].min())
         yield (
-            f"{counted(count, 'detection')} ({percent(count, len(detections))}) repeat another one "
-            f"to the last digit, as on image {evidence.truth.image_ids[detections.image[row]]} "
-            f"with score {detections.score[row]:g}: likely files joined or written twice"
+            f"{counted(count, 'detection')} ({percent(count, len(found))}) repeat another one to "
+            f"the last digit, as on image {evidence.truth.image_ids[found.image[row]]} with score "
+            f"{found.score[row]:g}: likely files joined or written twice"
         )
 
 
@@ -409,10 +411,10 @@ def notes_of(evidence: Evidence) -> list[str]:
     """Facts about one split's predictions that shape how its numbers read."""
     predictions, truth = evidence.predictions, evidence.truth
     n_images = len(truth.image_ids)
-    per_image = np.bincount(evidence.detections.image, minlength=n_images)
+    per_image = np.bincount(evidence.predictions.image, minlength=n_images)
     without = int(np.count_nonzero(per_image == 0))
     cut = np.maximum(per_image - CAPS[-1], 0)
-    empty = int(np.count_nonzero((evidence.detections.boxes[:, 2:] == 0).any(axis=1)))
+    empty = int(np.count_nonzero((evidence.predictions.boxes[:, 2:] == 0).any(axis=1)))
     beyond = int(evidence.beyond.sum())
     held_out, _ = held_out_detections(evidence)
     notes = []

@@ -235,7 +235,7 @@ def evaluate_split(
     bands: dict[str, Any] = {}
     if split == "semantic_ood":
         bands["ood_by_band"] = ood_by_band(data, as_one, match_as_one, score)
-    evidence = Evidence(predictions, detections, truth, benchmark)
+    evidence = Evidence(predictions, truth, benchmark)
     return data, SplitEvaluation(
         warnings=warnings_of(evidence),
         notes=notes_of(evidence),

@@ -23,7 +23,14 @@ import numpy as np
 
 from benchmark_eval.benchmark import NAMED_SPLITS, Benchmark, SplitTruth
 from benchmark_eval.coco_files import as_id, is_number, show
-from benchmark_eval.columns import Floats, Ints, box_columns, float_column, int_column
+from benchmark_eval.columns import (
+    Floats,
+    Ints,
+    box_columns,
+    float_column,
+    int_column,
+    rows_of_ids,
+)
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.results import OnInvalid
 
@@ -159,7 +166,8 @@ def _pieces(stream: IO[bytes], hasher: Any) -> Iterator[bytes]:
     rest = b""
     first = True
     while block := stream.read(PIECE):
-        hasher.update(block)
+        if hasher is not None:
+            hasher.update(block)
         text = rest + block
         cut = _last_cut(text)
         if cut is None:
@@ -398,16 +406,16 @@ def _open(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def _read_columns(path: Path, faults: _Faults) -> tuple[_Columns, Ints, str]:
-    """Columns, each row's place in the file, and the digest of the file's bytes."""
-    hasher = hashlib.sha256()
+def _read_columns(path: Path, faults: _Faults, *, digest: bool) -> tuple[_Columns, Ints, str]:
+    """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
+    hasher = hashlib.sha256() if digest else None
     try:
         with _open(path) as stream:
             columns = _typed_columns(stream, hasher)
         place = np.arange(len(columns.score))
-        if path.suffix == ".gz":
+        if hasher is not None and path.suffix == ".gz":
             hasher = _hash_file(path)
-        return columns, place, hasher.hexdigest()
+        return columns, place, hasher.hexdigest() if hasher is not None else ""
     except (msgspec.DecodeError, OverflowError, UnicodeDecodeError, RecursionError):
         pass  # told fault by fault below, outside the handler so that no context is chained
     except (OSError, EOFError, zlib.error) as error:
@@ -415,11 +423,11 @@ def _read_columns(path: Path, faults: _Faults) -> tuple[_Columns, Ints, str]:
     try:
         with _open(path) as stream:
             data = stream.read()
-        digest = _hash_file(path).hexdigest()
+        sha256 = _hash_file(path).hexdigest() if digest else ""
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, faults.file, error) from None
     columns, place = _tolerant_columns(data, faults)
-    return columns, place, digest
+    return columns, place, sha256
 
 
 def _hash_file(path: Path) -> Any:
@@ -434,7 +442,12 @@ def _unreadable(path: Path, file: str, error: Exception) -> InputError:
 
 
 def read_predictions(
-    path: str | Path, benchmark: Benchmark, split: str, on_invalid: OnInvalid = "error"
+    path: str | Path,
+    benchmark: Benchmark,
+    split: str,
+    on_invalid: OnInvalid = "error",
+    *,
+    digest: bool = True,
 ) -> Predictions:
     """Read and check one prediction file.
 
@@ -442,12 +455,12 @@ def read_predictions(
     left out and counted by reason instead; a file that is no JSON list is an error all the same.
     Integral floats (7.0) are ids. On iid_test and inat_test, detections whose category is in the
     benchmark but not listed by the split are left out and counted (as the benchmark's evaluator
-    does); on semantic_ood and train they stay.
+    does); on semantic_ood and train they stay. Without ``digest`` its SHA-256 is left blank.
     """
     path = Path(path)
     truth = benchmark.split(split)
     faults = _Faults(str(path))
-    columns, place, digest = _read_columns(path, faults)
+    columns, place, sha256 = _read_columns(path, faults, digest=digest)
     image = rows_of_images(columns.image_id, truth)
     category = benchmark.categories.rows_of(columns.category_id)
     _check_values(columns, place, image, category, truth, faults)
@@ -468,13 +481,10 @@ def read_predictions(
         left_out=LeftOut(image[left], category[left], columns.boxes[left], columns.score[left]),
         dropped=dict(sorted(Counter(faults.reason.values()).items())),
         file=path.name,
-        sha256=digest,
+        sha256=sha256,
     )
 
 
 def rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:
     """Row of ``truth.image_ids`` of each image id; -1 where the split has no such image."""
-    if not len(truth.image_ids):
-        return np.full(len(image_id), -1, np.int64)
-    at = np.searchsorted(truth.image_ids, image_id).clip(max=len(truth.image_ids) - 1)
-    return np.where(truth.image_ids[at] == image_id, at, -1)
+    return rows_of_ids(truth.image_ids, image_id)

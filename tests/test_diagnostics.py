@@ -8,16 +8,13 @@ from layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark
 from benchmark_eval.diagnostics import WARNINGS, Evidence, notes_of, percent, warnings_of
-from benchmark_eval.matching import order_detections
 from benchmark_eval.predictions import predictions_file, read_predictions
 from benchmark_eval.synthetic import write_synthetic
 
 
 def evidence(benchmark, folder, split, on_invalid="error"):
     predictions = read_predictions(predictions_file(folder, split), benchmark, split, on_invalid)
-    truth = benchmark.split(split)
-    detections = order_detections(predictions, len(benchmark.categories.ids))
-    return Evidence(predictions, detections, truth, benchmark)
+    return Evidence(predictions, benchmark.split(split), benchmark)
 
 
 def fired(given):
@@ -164,7 +161,7 @@ PLANTS = {
     ),
     "another size": ("iid_test", larger_image, ["boxes outside"], "an image of another size"),
     "constant score": ("iid_test", one_score, ["tied scores"], "scores are 0.5"),
-    "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "different scores for"),
+    "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "different scores in"),
     "held-out ids": ("iid_test", held_out, ["held-out ids"], "no training image holds"),
     "held-out ids on semantic_ood": (
         "semantic_ood",
@@ -339,3 +336,17 @@ def test_scores_of_five_decimals_are_no_ties(small):
         [1 + i % 40, 1, b, s] for i, (b, s) in enumerate(zip(boxes.tolist(), scores, strict=True))
     ]
     assert "tied scores" not in fired(small(rows))
+
+
+@pytest.mark.parametrize("double", [0, 49, 600])
+def test_doubles_are_found_among_very_many(small, double):
+    """Beyond ``LARGE`` detections only an even part is sorted at first."""
+    generator = np.random.default_rng(1)
+    boxes = (generator.random((51_000, 4)) * 400).tolist()
+    scores = generator.random(51_000).tolist()
+    rows = [[1 + i % 40, 1, boxes[i], scores[i]] for i in range(51_000)]
+    found = fired(small(rows + rows[:double]))
+    if double == 600:
+        assert found["repeated records"][0].startswith("600 detections (1 %) repeat another one")
+    else:
+        assert "repeated records" not in found

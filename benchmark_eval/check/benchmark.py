@@ -6,8 +6,10 @@ import csv
 import difflib
 import hashlib
 import io
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -96,30 +98,34 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
         ("image-in-two-splits", "image", "source_image_uuid"),
         ("record-in-two-splits", "annotation", "source_record_id"),
     ):
-        home: dict[object, tuple[str, object]] = {}
-        unknown = []
-        for file, found in origins.items():
-            records: Sequence[Any] = found.images if noun == "image" else found.annotations
-            here: dict[object, tuple[str, object]] = {}
-            for record in records:
-                origin = getattr(record, field)
-                if isinstance(origin, str | int):
-                    here.setdefault(origin, (file, record.id))
-            if records and not here:
-                unknown.append(file)
-            for origin, (_, number) in here.items():
-                other = home.setdefault(origin, (file, number))
-                if other[0] != file:
-                    yield Problem(
-                        kind,
-                        file,
-                        f"{origin}, as {noun} {other[1]} of {other[0]}",
-                        f"an {noun} of one split only",
-                        f"{noun} {number}",
-                        field,
-                        "the splits of a benchmark are disjoint; a model is tested on what it was "
-                        "trained on",
-                    )
+        records: dict[str, Sequence[Any]] = {
+            file: found.images if noun == "image" else found.annotations
+            for file, found in origins.items()
+        }
+        names: dict[str, set[str | int]] = {
+            file: {name for name in map(attrgetter(field), rows) if isinstance(name, str | int)}
+            for file, rows in records.items()
+        }
+        for first, second in itertools.combinations(origins, 2):
+            shared = names[first] & names[second]
+            if not shared:
+                continue
+            there = {getattr(row, field): row.id for row in reversed(records[first])}
+            for row in records[second]:
+                name = getattr(row, field)
+                if name not in shared:
+                    continue
+                shared.discard(name)  # told once, however many annotations share it
+                yield Problem(
+                    kind,
+                    second,
+                    f"{name}, as {noun} {there[name]} of {first}",
+                    f"an {noun} of one split only",
+                    f"{noun} {row.id}",
+                    field,
+                    "splits must be disjoint, or a model is tested on what it was trained on",
+                )
+        unknown = [file for file, rows in records.items() if rows and not names[file]]
         if unknown:
             yield Problem(
                 "not-compared",

@@ -12,7 +12,6 @@ from pathlib import Path
 from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.diagnostics import Evidence, warnings_of
 from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.matching import order_detections
 from benchmark_eval.predictions import read_predictions
 
 Progress = Callable[[str, int, int], None]
@@ -20,17 +19,21 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One prediction file to look at. ``size`` is in bytes."""
+    """One prediction file to look at. ``size`` is in bytes.
+
+    ``twin`` says that another file of the split has this size, so that it may be the same.
+    """
 
     path: Path
     split: str
     model: str
     size: int
+    twin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What was found in one file; ``sha256`` is empty where it could not be read."""
+    """What was found in one file; ``sha256`` is blank where it was not needed or not readable."""
 
     task: Task
     n_detections: int
@@ -49,14 +52,13 @@ class Context:
 def check_file(task: Task, context: Context) -> FileResult:
     """Read one file strictly, as an evaluation would; if it is valid, look for likely mistakes."""
     try:
-        predictions = read_predictions(task.path, context.benchmark, task.split)
+        predictions = read_predictions(task.path, context.benchmark, task.split, digest=task.twin)
     except InputError as fault:
         return FileResult(task, 0, "", fault.problems)
     texts: list[str] = []
     if context.sound:
         truth = context.benchmark.split(task.split)
-        detections = order_detections(predictions, len(context.benchmark.categories.ids))
-        texts = warnings_of(Evidence(predictions, detections, truth, context.benchmark))
+        texts = warnings_of(Evidence(predictions, truth, context.benchmark))
     findings = tuple(
         Problem(
             "likely-mistake",

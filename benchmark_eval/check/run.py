@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,8 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
                     tasks.append(_task(predictions_file(folder, split), folder.name))
                 except InputError as fault:
                     problems += fault.problems
+    times = Counter((task.split, task.size) for task in tasks)
+    tasks = [replace(task, twin=times[task.split, task.size] > 1) for task in tasks]
     return tasks, problems
 
 
