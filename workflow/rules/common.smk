@@ -1,12 +1,12 @@
 # What all rules share: the plan of the sweep and functions that look files up in it.
 from snakemake.common import get_snakemake_searchpaths
-from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import BenchmarkEvalError
 from benchmark_eval.plan import load_plan, remove_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
+from benchmark_eval.slurm import require_room_for_arrays
 from benchmark_eval.state import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
@@ -36,6 +36,9 @@ try:
         # while another run works here, its stamps stay as they are: its jobs were planned by them
         main=workflow.is_main_process and not other_run(NOTE),
         tell=logger.info,
+    )
+    require_room_for_arrays(
+        workflow.executor_settings, workflow.resource_settings.nodes, len(PLAN.models)
     )
 except BenchmarkEvalError as fault:
     raise plain(fault) from None
