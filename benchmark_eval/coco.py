@@ -93,7 +93,7 @@ def match_coco(suite: Suite, detections: Detections, truth: SplitTruth, pairs: P
     return greedy_match(
         pairs,
         pairs.overlap,
-        detections.position,
+        detections.rank,
         detections.image * suite.n_labels + suite.label,
         len(truth.image),
         MATCH_THRESHOLDS,

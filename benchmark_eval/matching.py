@@ -19,7 +19,7 @@ from benchmark_eval.benchmark import SplitTruth
 from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.predictions import Predictions
 
-PAIRS_AT_ONCE = 1_000_000
+PAIRS_AT_ONCE = 250_000
 """Candidate pairs whose IoU is computed at a time; bounds the memory of the IoU pass."""
 
 PAIRS_IN_BLOCK = 200_000
@@ -35,9 +35,9 @@ class Detections:
     """The detections of a split in image order (file order within an image), ready to match.
 
     ``best_first`` lists the rows in the split-wide order in which COCO accumulates (descending
-    score, then ascending image id, then file order); ``position`` is a detection's place in it;
-    ``rank`` its 0-based place in its image by descending score; ``rank_in_category`` the same
-    among its image's detections of its category.
+    score, then ascending image id, then file order); ``by_image`` image by image, best first.
+    ``rank`` is a detection's 0-based place in its image by descending score (file order on
+    ties), ``rank_in_category`` the same among its image's detections of its category.
     """
 
     image: Ints
@@ -46,7 +46,7 @@ class Detections:
     area: Floats
     score: Floats
     best_first: Ints
-    position: Ints
+    by_image: Ints
     rank: Ints
     rank_in_category: Ints
 
@@ -56,18 +56,15 @@ class Detections:
 
 def order_detections(predictions: Predictions, n_categories: int) -> Detections:
     """Sort predictions by image and number them as COCO does."""
-    by_image = stable_order(predictions.image)
-    image = predictions.image[by_image]
-    category = predictions.category[by_image]
-    boxes = predictions.boxes[by_image]
-    score = predictions.score[by_image]
+    order = stable_order(predictions.image)
+    image = predictions.image[order]
+    category = predictions.category[order]
+    boxes = predictions.boxes[order]
+    score = predictions.score[order]
     best_first = np.argsort(-score, kind="stable")
-    position = np.empty(len(score), np.int64)
-    position[best_first] = np.arange(len(score))
-    in_image = best_first[stable_order(image[best_first])]
-    in_category = in_image[stable_order(category[in_image])]
-    in_category = in_category[stable_order(image[in_category])]
-    pair = image * (n_categories + 1) + category
+    by_image = best_first[stable_order(image[best_first])]
+    by_category = by_image[stable_order(category[by_image])]
+    by_category = by_category[stable_order(image[by_category])]
     return Detections(
         image=image,
         category=category,
@@ -75,9 +72,9 @@ def order_detections(predictions: Predictions, n_categories: int) -> Detections:
         area=boxes[:, 2] * boxes[:, 3],
         score=score,
         best_first=best_first,
-        position=position,
-        rank=_place_in_run(image, in_image),
-        rank_in_category=_place_in_run(pair, in_category),
+        by_image=by_image,
+        rank=_place_in_run(image, by_image),
+        rank_in_category=_place_in_run(image * (n_categories + 1) + category, by_category),
     )
 
 
@@ -146,7 +143,8 @@ def find_pairs(detections: Detections, truth: SplitTruth, floor: float) -> Pairs
     detection, at, iou, overlap, crowd = (
         np.concatenate([part[i] for part in parts]) for i in range(5)
     )
-    order = np.lexsort((at, detection))
+    # within an image, ground truth is in file order; one key sorts by both, nearly sorted already
+    order = np.argsort(detection * len(truth.image) + at, kind="stable")
     return Pairs(detection[order], at[order], iou[order], overlap[order], crowd[order])
 
 
@@ -215,26 +213,27 @@ def _measure(
     crowd: bool,
 ) -> tuple[Ints, Ints, Floats, Floats]:
     """IoU of detections ``start, start + 1, ...`` with their windows; pairs that reach it."""
-    local = np.repeat(np.arange(len(count)), count)
-    detection = local + start
-    offset = np.arange(len(local)) - np.repeat(np.cumsum(count) - count, count)
-    at = rows[low[detection] + offset]
-    d, g = detections.boxes, truth.boxes
-    width = np.minimum(d[detection, 2] + d[detection, 0], g[at, 2] + g[at, 0]) - np.maximum(
-        d[detection, 0], g[at, 0]
+    stop = start + len(count)
+    offset = np.arange(int(count.sum())) - np.repeat(
+        np.cumsum(count) - count - low[start:stop], count
     )
+    at = rows[offset]
+    detection = np.repeat(np.arange(start, stop), count)
+    found, true = detections.boxes, truth.boxes
+    left, right = found[start:stop, 0], found[start:stop, 2] + found[start:stop, 0]
+    width = np.minimum(np.repeat(right, count), true[at, 2] + true[at, 0])
+    width -= np.maximum(np.repeat(left, count), true[at, 0])
     near = width > 0
     detection, at, width = detection[near], at[near], width[near]
-    height = np.minimum(d[detection, 3] + d[detection, 1], g[at, 3] + g[at, 1]) - np.maximum(
-        d[detection, 1], g[at, 1]
-    )
+    d, g = found[detection], true[at]
+    height = np.minimum(d[:, 3] + d[:, 1], g[:, 3] + g[:, 1]) - np.maximum(d[:, 1], g[:, 1])
     near = height > 0
     detection, at, width, height = detection[near], at[near], width[near], height[near]
     inter = width * height
     area = detections.area[detection]
     # an intersection can underflow to zero beside areas that do too: no overlap then
     with np.errstate(invalid="ignore", divide="ignore"):
-        iou = inter / (area + g[at, 2] * g[at, 3] - inter)
+        iou = inter / (area + true[at, 2] * true[at, 3] - inter)
         overlap = inter / area if crowd else iou
     keep = (iou >= floor) & (iou > 0)
     if crowd:
@@ -258,7 +257,7 @@ class Match:
 def greedy_match(
     pairs: Pairs,
     overlap: Floats,
-    position: Ints,
+    rank: Ints,
     group: Ints,
     n_truth: int,
     thresholds: Floats,
@@ -268,9 +267,10 @@ def greedy_match(
 ) -> Match:
     """Let each detection of a group, best first, take the best free ground truth.
 
-    ``overlap`` is the measure to compare, one a pair; ``position`` (per detection) says who
-    comes first, ``group`` (per detection) who competes. ``ignored`` is (areas, ground truth):
-    such ground truth is taken only where no other reaches the threshold. Crowd pairs are taken
+    ``overlap`` is the measure to compare, one a pair; ``thresholds`` ascend. ``rank`` (per
+    detection) says who comes first in a group, ``group`` (per detection) who competes.
+    ``ignored`` is (areas, ground truth): such ground truth is taken only where no other reaches
+    the threshold. Crowd pairs are taken
     without being used up. On equal overlap the first ground truth in file order wins, or the
     last (COCO). No cap: as better detections choose first, a cap of n is the same matching
     without the detections of rank n and beyond.
@@ -285,21 +285,22 @@ def greedy_match(
 
     # one candidate each: the best detection that reaches the threshold takes it
     easy = np.flatnonzero(~hard)
-    easy = easy[np.lexsort((position[pairs.detection[easy]], pairs.truth[easy]))]
+    easy = easy[stable_order(rank[pairs.detection[easy]])]
+    easy = easy[stable_order(pairs.truth[easy])]
     for t, threshold in enumerate(thresholds):
-        reach = easy[overlap[easy] >= threshold]
-        on_crowd = pairs.crowd[reach]
-        solo = reach[~on_crowd]
+        easy = easy[overlap[easy] >= threshold]
+        on_crowd = pairs.crowd[easy]
+        solo = easy[~on_crowd]
         best = solo[_first_of_run(pairs.truth[solo])]
         taker[t][:, pairs.truth[best]] = pairs.detection[best]
         if on_crowd.any():
             for a in range(n_areas):
-                absorbed[t][a].append(pairs.detection[reach[on_crowd]])
+                absorbed[t][a].append(pairs.detection[easy[on_crowd]])
 
     contest = _Contest(
         pairs, overlap, thresholds, ignored, taker, absorbed, last_on_ties=last_on_ties
     )
-    contest.decide(np.flatnonzero(hard), position, group)
+    contest.decide(np.flatnonzero(hard), rank, group)
     none = np.empty(0, np.int64)
     return Match(taker, [[np.concatenate([none, *a]) for a in row] for row in absorbed])
 
@@ -323,14 +324,14 @@ class _Contest:
         self.taker, self.absorbed = taker, absorbed
         self.last_on_ties = last_on_ties
 
-    def decide(self, rows: Ints, position: Ints, group: Ints) -> None:
+    def decide(self, rows: Ints, rank: Ints, group: Ints) -> None:
         """Let the detections of the pairs ``rows`` choose, those of a group one after another.
 
         The best detections of all groups go first, a block at a time. Before a block, and after
         some rounds of it, the pairs that cannot be chosen any more are dropped: where many
         detections compete for little ground truth, few rounds are left to go.
         """
-        place = position[self.pairs.detection[rows]]
+        place = rank[self.pairs.detection[rows]]
         order = np.argsort(place, kind="stable")
         rows, place = rows[order], place[order]
         begin = 0
@@ -340,13 +341,13 @@ class _Contest:
             block = np.sort(rows[begin:end])
             begin = end
             while len(block := block[self._alive(block)]):
-                block = self._some_rounds(block, position, group)
+                block = self._some_rounds(block, rank, group)
 
-    def _some_rounds(self, rows: Ints, position: Ints, group: Ints) -> Ints:
+    def _some_rounds(self, rows: Ints, rank: Ints, group: Ints) -> Ints:
         """The first rounds of the pairs ``rows``; the pairs that are left."""
         detection = self.pairs.detection[rows]
         rivals = np.unique(detection)
-        order = np.lexsort((position[rivals], group[rivals]))
+        order = np.lexsort((rank[rivals], group[rivals]))
         turn = _place_in_run(group[rivals], order)[np.searchsorted(rivals, detection)]
         # rows are sorted by detection, then file order of the ground truth: stable keeps it
         order = np.argsort(turn, kind="stable")
@@ -428,7 +429,7 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     match = greedy_match(
         scored,
         scored.iou,
-        detections.position,
+        detections.rank,
         detections.image,
         n_truth,
         np.array([iou]),
@@ -438,15 +439,16 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     taker = match.taker[0, 0]
     found = np.flatnonzero(taker >= 0)
     hit = taker[found].astype(np.int64)
-    order = np.lexsort((detections.rank[hit], detections.image[hit]))
-    hit, found = hit[order], found[order]
     is_hit = np.zeros(len(detections), np.bool_)
     is_hit[hit] = True
+    of_hit = np.zeros(len(detections), np.int64)
+    of_hit[hit] = found
+    hit = detections.by_image[is_hit[detections.by_image]]
+    found = of_hit[hit]
     on_crowd = np.zeros(len(detections), np.bool_)
     on_crowd[pairs.detection[reach & pairs.crowd]] = True
     missed = np.flatnonzero(~is_hit & ~on_crowd)
-    judged = np.flatnonzero(is_hit | ~on_crowd)
-    judged = judged[np.lexsort((detections.rank[judged], detections.image[judged]))]
+    judged = detections.by_image[(is_hit | ~on_crowd)[detections.by_image]]
     pair_key = scored.detection * n_truth + scored.truth
     hit_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
     return Localisation(iou, hit, found, hit_iou, missed, judged)
