@@ -61,6 +61,17 @@ class Dice:
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
         self.twists = set()
+        self.origin = 0
+        self.scale = 1
+        if self.twist("boxes far out", 0.05):
+            self.origin = self.pick((1e6, 1e9, 1e12))
+        elif self.twist("boxes of another scale", 0.07):
+            self.scale = self.pick((1e-4, 0.1, 100))
+
+    def scaled(self, box):
+        """A box in whole tens of pixels as this draw has it."""
+        x, y, width, height = (v * self.scale for v in box)
+        return [x + self.origin, y + self.origin, width, height]
 
     def twist(self, name, chance):
         """Whether the border ``name`` is drawn this time."""
@@ -248,8 +259,7 @@ def _boxes_of_image(dice, split, image, listed, known):
         if dice.twist("two specimens in one place", 0.15):
             boxes.append(_annotation(dice, image, other, box, crowd=False))
         if dice.twist("two specimens at one distance", 0.12):
-            beside = [box[0] + BESIDE, *box[1:]]
-            boxes.append(_annotation(dice, image, other, beside, crowd=False))
+            boxes.append(_annotation(dice, image, other, _beside(dice, box), crowd=False))
         if dice.twist("crowd over a specimen", 0.15):
             near = box if dice.chance(0.5) else _moved(dice, box)
             boxes.append(_annotation(dice, image, other, near, crowd=True))
@@ -257,20 +267,23 @@ def _boxes_of_image(dice, split, image, listed, known):
 
 
 def _box(dice):
-    width, height = dice.pick(SIZES)
-    x, y = 10 * dice.between(-1, 20), 10 * dice.between(-1, 20)
-    box = [x, y, width, height]
+    size = dice.pick(SIZES)
+    box = [10 * dice.between(-1, 20), 10 * dice.between(-1, 20), *size]
     if dice.twist("box of no size", 0.03):
         box[dice.between(2, 3)] = 0
     elif dice.twist("noise in the coordinates", 0.15):
-        scale = dice.pick((1e-9, 1e-4, 1.0))
-        box = [v + scale * float(dice.rng.random()) for v in box]
-    return box
+        noise = dice.pick((1e-9, 1e-4, 1.0))
+        box = [v + noise * float(dice.rng.random()) for v in box]
+    return dice.scaled(box)
 
 
 def _moved(dice, box):
-    step = dice.pick((5, 10, 20))
+    step = dice.pick((5, 10, 20)) * dice.scale
     return [box[0] + dice.pick((-step, 0, step)), box[1] + dice.pick((-step, 0, step)), *box[2:]]
+
+
+def _beside(dice, box):
+    return [box[0] + BESIDE * dice.scale, *box[1:]]
 
 
 def _annotation(dice, image, category, box, *, crowd):
@@ -339,7 +352,7 @@ def _on_image(dice, image, specimens, numbers):
             records.append(_record(dice, image, category, box))
     for left in specimens:
         for right in specimens:
-            if right["bbox"] == [left["bbox"][0] + BESIDE, *left["bbox"][1:]]:
+            if right["bbox"] == _beside(dice, left["bbox"]):
                 records += _between(dice, image, left, right, numbers)
     false_alarms = dice.pick((0, 0, 1, 2))
     return records + [
@@ -351,7 +364,7 @@ def _between(dice, image, left, right, numbers):
     """One that overlaps two specimens alike, and a worse one on either of them."""
     category = left["category_id"] if dice.chance(0.7) else dice.pick(numbers)
     x, *rest = left["bbox"]
-    first = _record(dice, image, category, [x + BESIDE / 2, *rest], 0.95)
+    first = _record(dice, image, category, [x + BESIDE * dice.scale / 2, *rest], 0.95)
     then = _record(dice, image, category, dice.pick((left, right))["bbox"], 0.2)
     return [first, then] if dice.chance(0.7) else [first]
 
@@ -365,7 +378,7 @@ def _detected(dice, box):
         cut = w * share / 20
         dice.twists.add("IoU at a threshold" if kind == "crop" else "IoU a hair off a threshold")
         if kind == "hair":
-            cut += float(dice.rng.normal()) * 1e-12
+            cut += float(dice.rng.normal()) * 1e-12 * dice.scale
         return [x if dice.chance(0.5) else x + w - cut, y, max(cut, 0.0), h]
     if kind == "moved":
         return _moved(dice, box)
@@ -470,6 +483,7 @@ TWISTS = frozenset(
         *("empty split", "split without specimens", "image without specimens", "crowd only"),
         *("empty predictions", "image without predictions", "crowd", "crowd over a specimen"),
         *("crowd in iid_test", "crowd in inat_test", "crowd in semantic_ood", "crowd in train"),
+        *("boxes far out", "boxes of another scale"),
         *("two bands on an image", "two bands in one place"),
         *("two specimens in one place", "two specimens at one distance", "box of no size"),
         "noise in the coordinates",

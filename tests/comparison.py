@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yardstick
+from direct_coco import scored_records, truth_of
 
 TOLERANCE = 1e-9
 NAMED = ("iid_test", "inat_test")
@@ -62,17 +63,12 @@ class Facts:
     """What a rule has to know of a split, from its files and nothing else."""
 
     def __init__(self, case, split):
-        file = case.reference / "detection/annotations_coco" / f"{split}.json"
-        truth = json.loads(file.read_text())
+        truth = truth_of(case, split)
         self.listed = {c["id"] for c in truth["categories"]}
         self.annotations = truth["annotations"]
         self.scored = [a for a in self.annotations if not a["iscrowd"]]
         self.n_images = len(truth["images"])
-        images = {image["id"] for image in truth["images"]}
-        records = json.loads((case.reference_predictions / f"{split}_predictions.json").read_text())
-        self.predicted_images = {
-            r["image_id"] for r in records if isinstance(r, dict) and r.get("image_id") in images
-        }
+        self.predicted_images = {r["image_id"] for r in scored_records(case, split)}
 
     def has_scored(self, area, *, listed_only):
         low, high = AREAS.get(area, (0, 1e10))
@@ -163,7 +159,7 @@ class Expectation:
         ids = _ids_of_band(self.case, name, facts.listed)
         annotations = [a for a in facts.annotations if a["category_id"] in ids]
         images = {a["image_id"] for a in annotations}
-        predicted = images & self._predicted_images("semantic_ood")
+        predicted = images & facts.predicted_images
         if not any(not a["iscrowd"] for a in annotations):
             for key in ("AP_50", "AP_50_95", "AR_100"):
                 self._undefined(band, f"class_agnostic_{key}", -1.0 if predicted else 0.0)
@@ -173,14 +169,6 @@ class Expectation:
             self._undefined(band, "mean_confidence_matched", 0.0)
         if not predicted:
             self._undefined(band, "mean_confidence_all_preds", 0.0)
-
-    def _predicted_images(self, split):
-        """Images with a prediction that counts; semantic_ood leaves none out."""
-        return (
-            self.facts[split].predicted_images
-            if self.raw["per_split"][split]["n_predictions"]
-            else set()
-        )
 
     def _imbalance(self, split, blocks):
         """Deviations 2 and 3: scored species only, and ties by category id."""
@@ -277,8 +265,7 @@ class Expectation:
 
 def _ids_of_band(case, name, listed):
     """Category ids that semantic_ood lists and whose species stands in the band."""
-    file = case.reference / "detection/annotations_coco/semantic_ood.json"
-    names = {c["id"]: c["name"] for c in json.loads(file.read_text())["categories"]}
+    names = {c["id"]: c["name"] for c in truth_of(case, "semantic_ood")["categories"]}
     with (case.reference / "species_taxonomy.csv").open(newline="") as stream:
         band = {
             row["scientificName"]: row["distance_band_vs_trainable"]

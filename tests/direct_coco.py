@@ -18,9 +18,7 @@ NO_CAP = 10**6
 
 def scores(case, split):
     """The COCO blocks of a split as summary.json has them: undefined is None."""
-    folder = case.reference / "detection/annotations_coco"
-    truth = json.loads((folder / f"{split}.json").read_text())
-    records = _valid(case, split, truth)
+    truth, records = truth_of(case, split), scored_records(case, split)
     as_one = {
         **truth,
         "categories": [{"id": 1, "name": "beetle"}],
@@ -40,8 +38,9 @@ def scores(case, split):
     }
 
 
-def _valid(case, split, truth):
-    """The records that are scored, in file order."""
+def scored_records(case, split):
+    """The split's records that are scored, in file order."""
+    truth = truth_of(case, split)
     images = {image["id"] for image in truth["images"]}
     listed = {c["id"] for c in truth["categories"]}
     records = json.loads((case.reference_predictions / f"{split}_predictions.json").read_text())
@@ -54,6 +53,11 @@ def _valid(case, split, truth):
         and r["image_id"] in images
         and (split not in NAMED or r["category_id"] in listed)
     ]
+
+
+def truth_of(case, split):
+    """The split's COCO file, as pycocotools can take it."""
+    return json.loads((case.reference / f"detection/annotations_coco/{split}.json").read_text())
 
 
 def _evaluated(truth, records, categories, **params):

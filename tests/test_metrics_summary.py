@@ -107,3 +107,14 @@ def test_headline():
 )
 def test_auroc_is_the_chance_to_outrank(positive, negative, area):
     assert auroc(np.array(positive, float), np.array(negative, float)) == area
+
+
+def test_a_species_beyond_every_area_range_is_not_shared():
+    # COCO's ranges end at 1e10 px²: AP of a larger specimen is not defined
+    huge = [0, 0, 2e5, 2e5]
+    split = Split([[1, 1, huge], [1, 2, A]], [[1, 1, huge, 0.9], [1, 2, A, 0.9]])
+    results = evaluate({"iid_test": split, "inat_test": split}, taxa=TAXA)
+    species = results["per_split"]["iid_test"]["per_species"]["1"]
+    assert (species["n_gt"], species["AP_50"]) == (1, None)
+    assert results["summary"]["n_shared_species_iid_inat"] == 1
+    assert results["summary"]["photography_robustness_gap_AP_50_shared_species"] == 0.0

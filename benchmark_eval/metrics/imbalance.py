@@ -28,7 +28,9 @@ def class_imbalance(
         return ClassImbalance()
     categories = benchmark.categories
     rows = benchmark.split(split).listed
-    scored = np.array([per_species[str(i)].n_gt > 0 for i in categories.ids[rows]], np.bool_)
+    scored = np.array(
+        [per_species[str(i)].AP_50 is not None for i in categories.ids[rows]], np.bool_
+    )
     rows = rows[scored & (categories.n_train_images[rows] > 0)]
     n = len(rows)
     if n < MIN_SPECIES:

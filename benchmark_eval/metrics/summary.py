@@ -75,7 +75,8 @@ def _shared_species(iid: SplitEvaluation | None, inat: SplitEvaluation | None) -
     if iid is None or inat is None:
         return out
     by_name = [
-        {s.name: s for s in split.per_species.values() if s.n_gt > 0} for split in (iid, inat)
+        {s.name: s for s in split.per_species.values() if s.AP_50 is not None}
+        for split in (iid, inat)
     ]
     shared = sorted(by_name[0].keys() & by_name[1].keys())
     out["n_shared_species_iid_inat"] = len(shared)
