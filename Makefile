@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 DEMO := $(BIN)/snakemake --cores all --configfile config/demo.yaml
 
-.PHONY: demo bench bench-map help setup test lint format pins
+.PHONY: demo tutorial bench bench-map help setup test lint format pins
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,10 @@ demo: setup ## see it work: synthetic data into demo/, a whole sweep of 153 mode
 	$(DEMO)
 	@printf '\n%s\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"
+
+tutorial: setup ## run docs/tutorial.md as it stands: from a benchmark to a report, into tutorial/
+	rm -rf tutorial
+	PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail <(sed -n '/^```bash/,/^```/{/^```/!p;}' docs/tutorial.md)
 
 test: setup ## run all tests
 	$(BIN)/python -m pytest -n auto

@@ -21,6 +21,7 @@ VERBS = {
     "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
+    "init": "Make a folder ready for a sweep: config, manifest, next steps.",
     "subsets": "Draw the training subsets of the three regimes from train.json.",
     "convert": "Convert boxes between formats, and into prediction files.",
     "synth": "Make a synthetic benchmark and simulated predictions.",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -275,9 +276,9 @@ def write_subsets(
     """
     output = Path(output_dir)
     if manifest is None:
-        draws = _draws(conditions, seeds)
+        draws = draws_of(conditions, seeds)
         manifest_path = output / MANIFEST
-        _check_architectures(architectures)
+        check_architectures(architectures)
     else:
         manifest_path = Path(manifest)
         known = read_manifest(manifest_path)
@@ -309,8 +310,8 @@ def write_subsets(
     return SubsetTree(output, manifest_path, tuple(rows), short)
 
 
-def _draws(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:
-    """Every condition with every seed, in the order given, faults of all told together."""
+def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:
+    """Every condition with every seed, in the order given; UsageError with all faults."""
     faults: list[str] = []
     draws: list[Draw] = []
     wanted = list(dict.fromkeys(seeds))
@@ -335,7 +336,8 @@ _WANTED = {
 }
 
 
-def _check_architectures(architectures: Sequence[str]) -> None:
+def check_architectures(architectures: Sequence[str]) -> None:
+    """UsageError for names that cannot begin the name of a model, or stand twice."""
     faults = [f"architecture {a!r}: a name {f}" for a in architectures if (f := name_fault(a))]
     faults += [f"architecture {a!r} twice" for a in dict.fromkeys(architectures)
                if architectures.count(a) > 1]  # fmt: skip
@@ -348,19 +350,30 @@ def _relative(path: Path, manifest: Path) -> str:
     return Path(os.path.relpath(path.absolute(), manifest.absolute().parent)).as_posix()
 
 
+def model_names(draws: Iterable[Draw], architectures: Sequence[str]) -> list[str]:
+    """Names of the models that ``manifest_text`` lists, such as ``yolo11x_gu_k5_s0``."""
+    draws = list(draws)
+    if not architectures:
+        return [draw.name for draw in draws]
+    return [f"{architecture}_{draw.name}" for architecture in architectures for draw in draws]
+
+
 def manifest_text(
     draws: Iterable[Draw], architectures: Sequence[str], annotations: Callable[[Draw], str]
 ) -> str:
     """A manifest as CSV: a row for each architecture and draw, ``annotations`` as last column."""
+    draws = list(draws)
     header = ["model_name", "regime", "k_or_p", "seed", "architecture", "train_annotations"]
     rows = [
-        [f"{architecture}_{d.name}", d.regime, d.k_or_p, str(d.seed), architecture, annotations(d)]
-        for architecture in architectures
-        for d in draws
+        [name, d.regime, d.k_or_p, str(d.seed), architecture, annotations(d)]
+        for name, (architecture, d) in zip(
+            model_names(draws, architectures),
+            itertools.product(architectures or [""], draws),
+            strict=True,
+        )
     ]
     if not architectures:
-        header.remove("architecture")
-        rows = [[d.name, d.regime, d.k_or_p, str(d.seed), annotations(d)] for d in draws]
+        header, *rows = [[*row[:4], row[5]] for row in [header, *rows]]
     return csv_text([header, *rows])
 
 

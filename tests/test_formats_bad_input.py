@@ -25,7 +25,7 @@ def convert(benchmark, tmp_path):
             *to,
             "--benchmark-dir",
             benchmark,
-            "--split",
+            "--splits",
             "iid_test",
             *args,
         )
@@ -62,7 +62,7 @@ def test_unknown_class_names_come_with_the_nearest_and_how_many_boxes(convert, t
 
 def test_rename_answers_that(benchmark, tmp_path):
     source = lay(tmp_path / "x", {"007.txt": "ips 0.9 1 1 2 2\nIPS 0.9 1 1 2 2\n"})
-    args = ("--to", "benchmark", "--benchmark-dir", benchmark, "--split", "iid_test",
+    args = ("--to", "benchmark", "--benchmark-dir", benchmark, "--splits", "iid_test",
             "--missing-is-empty", "--rename", "ips", "Ips typographus")  # fmt: skip
     result = run(source, tmp_path / "out", *args, "--rename", "IPS", "Ips typographus")
     assert result.exception is None
@@ -96,7 +96,7 @@ def test_an_inferred_first_class_is_taken_when_confirmed(benchmark, tmp_path, na
     source = lay_file(
         tmp_path / "r.json", results((11, 0, [1, 1, 2, 2], 0.5), (11, 2, [1, 1, 2, 2], 0.5))
     )
-    args = (source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", benchmark, "--split",
+    args = (source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", benchmark, "--splits",
             "iid_test", "--from", "detectron2", "--names", names)  # fmt: skip
     assert run(*args, "--yes").exception is None
     assert '"category_id":7' in (tmp_path / "out" / "iid_test_predictions.json").read_text()
@@ -162,7 +162,7 @@ def test_two_images_of_one_name(tmp_path):
     images = {1: ("a/x.jpg", 9, 9), 2: ("b/x.jpg", 9, 9), 3: ("y.png", 9, 9)}
     folder = write_benchmark(tmp_path / "b", images=images)
     source = lay(tmp_path / "x", {"x.txt": "Ips typographus 0.9 1 1 2 2\n", "y.txt": ""})
-    args = ("--benchmark-dir", folder, "--split", "iid_test")
+    args = ("--benchmark-dir", folder, "--splits", "iid_test")
     result = run(source, tmp_path / "out", "--to", "benchmark", *args)
     assert "image 'x': found 2 images it may be: a/x.jpg, b/x.jpg" in str(result.exception)
     # and the other way: two files would have one name
@@ -237,7 +237,7 @@ def test_boxes_outside_the_image(benchmark, convert, tmp_path):
     assert "3 problems" in said
     assert "007.txt line 2, box: found [-2.0, 0.0, 50.0, 50.0]; wanted a box inside" in said
     assert "--outside clip" in said
-    args = (source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", benchmark, "--split",
+    args = (source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", benchmark, "--splits",
             "iid_test", "--missing-is-empty", "--outside")  # fmt: skip
     result = run(*args, "clip")
     written = (tmp_path / "out" / "iid_test_predictions.json").read_text()
@@ -315,7 +315,7 @@ def test_text_that_can_be_read_both_ways_is_asked_for(benchmark, convert, tmp_pa
     said = convert(source, "--missing-is-empty")
     assert "ground truth whose class names end in a number" in said
     assert "--scores or --no-scores" in said
-    args = ("--benchmark-dir", benchmark, "--split", "iid_test", "--missing-is-empty", "--scores")
+    args = ("--benchmark-dir", benchmark, "--splits", "iid_test", "--missing-is-empty", "--scores")
     assert run(source, tmp_path / "out", "--to", "benchmark", *args).exception is None
 
 
@@ -374,7 +374,7 @@ def test_a_stale_filename_is_counted_and_the_files_own_name_taken(benchmark, tmp
     text = voc(voc_object()).replace("007.jpg", "old.jpg")
     result = run(
         lay(tmp_path / "v", {"007.xml": text}), tmp_path / "out.json", "--to", "coco",
-        "--benchmark-dir", benchmark, "--split", "iid_test", "--missing-is-empty",
+        "--benchmark-dir", benchmark, "--splits", "iid_test", "--missing-is-empty",
     )  # fmt: skip
     assert result.exception is None
     assert "1 <filename> other than the file's own name" in result.output
@@ -386,8 +386,8 @@ def test_a_stale_filename_is_counted_and_the_files_own_name_taken(benchmark, tmp
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--to", "benchmark"), "need benchmark_dir and split"),
-        (("--to", "yolo", "--split", "iid_test"), "split needs benchmark_dir"),
+        (("--to", "benchmark"), "need benchmark_dir and splits"),
+        (("--to", "yolo", "--splits", "iid_test"), "splits need benchmark_dir"),
         (("--to", "yolo", "--frame", "upright"), "frame needs images_dir"),
     ],
 )
@@ -413,10 +413,10 @@ def test_a_folder_with_something_in_it_is_never_written_into(benchmark, tmp_path
     source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, 2, 2], 0.5)))
     target = lay(tmp_path / "labels", {"old.txt": "0 0.5 0.5 1 1\n"})
     result = run(
-        source, target, "--to", "yolo", "--benchmark-dir", benchmark, "--split", "iid_test"
+        source, target, "--to", "yolo", "--benchmark-dir", benchmark, "--splits", "iid_test"
     )
     assert isinstance(result.exception, UsageError)
-    assert "nothing of an earlier conversion" in str(result.exception)
+    assert "a new or empty folder is wanted" in str(result.exception)
     assert [p.name for p in target.iterdir()] == ["old.txt"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["labels", "r.json"]
 
@@ -437,7 +437,7 @@ def test_sizes_that_the_annotations_do_not_have(tmp_path):
     source = lay(tmp_path / "y", {"a.txt": "0 0.5 0.5 1 1 0.9\n", "b.txt": ""})
     names_file = lay_file(tmp_path / "n.txt", "Ips typographus\n")
     result = run(
-        source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--split",
+        source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--splits",
         "iid_test", "--names", names_file,
     )  # fmt: skip
     said = str(result.exception)

@@ -77,7 +77,7 @@ def setting(tmp_path, orientation, annotated, size=(20, 12)):
     )
     labels = lay(tmp_path / "labels", {"x.txt": line})
     names = lay_file(tmp_path / "names.txt", "Ips typographus\n")
-    args = [labels, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--split",
+    args = [labels, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--splits",
             "iid_test", "--names", names, "--images-dir", images]  # fmt: skip
     return args, patch(shown)
 
@@ -150,7 +150,7 @@ def test_other_sizes_and_missing_or_broken_files_are_told_together(tmp_path):
         tmp_path / "r.json", [{"image_id": 1, "category_id": 3, "bbox": [1, 1, 2, 2], "score": 1}]
     )
     result = run(
-        source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--split",
+        source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--splits",
         "iid_test", "--images-dir", files,
     )  # fmt: skip
     assert isinstance(result.exception, InputError)

@@ -51,7 +51,15 @@ def predictions(folder, split="iid_test"):
 def to_benchmark(source, out, benchmark, *args):
     """Convert to prediction files; returns their records and the printed report."""
     result = run(
-        source, out, "--to", "benchmark", "--benchmark-dir", benchmark, "--split", "iid_test", *args
+        source,
+        out,
+        "--to",
+        "benchmark",
+        "--benchmark-dir",
+        benchmark,
+        "--splits",
+        "iid_test",
+        *args,
     )
     if result.exception is not None:
         raise result.exception
@@ -291,7 +299,7 @@ def test_pascal_voc_xml_to_coco_annotations(benchmark, tmp_path):
     """Pixels from 1, both ends included: 101..400 is 300 px from 100 to 400."""
     source = lay(tmp_path / "xml", {"beetle-a.xml": VOC})
     result = run(
-        source, tmp_path / "gt.json", "--to", "coco", "--benchmark-dir", benchmark, "--split",
+        source, tmp_path / "gt.json", "--to", "coco", "--benchmark-dir", benchmark, "--splits",
         "iid_test", "--missing-is-empty", "--pixels", "voc",
     )  # fmt: skip
     assert result.exception is None
@@ -319,7 +327,7 @@ def test_pascal_voc_xml_to_coco_annotations(benchmark, tmp_path):
 def from_benchmark(benchmark, tmp_path, target, *args):
     source = lay_file(tmp_path / "iid_test_predictions.json", RESULTS)
     result = run(
-        source, target, "--benchmark-dir", benchmark, "--split", "iid_test", "--from",
+        source, target, "--benchmark-dir", benchmark, "--splits", "iid_test", "--from",
         "coco-results", *args,
     )  # fmt: skip
     if result.exception is not None:
@@ -487,7 +495,7 @@ def test_several_splits_in_one_call(tmp_path):
     for split in ("iid_test", "inat_test"):
         lay(tmp_path / "runs" / split, XYXY)
     args = [tmp_path / "runs" / "{split}", tmp_path / "out", "--to", "benchmark",
-            "--benchmark-dir", folder, "--split", "iid_test", "--split", "inat_test"]  # fmt: skip
+            "--benchmark-dir", folder, "--splits", "iid_test", "inat_test"]  # fmt: skip
     result = run(*args)
     assert result.exception is None
     assert result.output.count("xyxy-text -> benchmark") == 2
@@ -507,7 +515,7 @@ def test_the_command_line_lists_every_format():
 def test_the_library_returns_what_the_command_prints(benchmark, tmp_path):
     (report,) = convert_annotations(
         lay(tmp_path / "x", XYXY), tmp_path / "out", to_format="benchmark",
-        benchmark_dir=benchmark, split="iid_test",
+        benchmark_dir=benchmark, splits="iid_test",
     )  # fmt: skip
     assert (report.n_boxes, report.n_images, report.lost) == (3, 3, {})
     assert report.written == tmp_path / "out" / "iid_test_predictions.json"

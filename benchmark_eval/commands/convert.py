@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from benchmark_eval.commands._several import CommandWithSeveralValues, SeveralValues
+
 FORMAT_NAMES = (
     "coco-results",
     "detectron2",
@@ -25,7 +27,7 @@ FRAMES = ("upright", "stored")
 _PATH = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command("convert", cls=CommandWithSeveralValues)
 @click.argument("source", type=_PATH)
 @click.argument("target", type=_PATH)
 @click.option(
@@ -45,11 +47,10 @@ _PATH = click.Path(path_type=Path)
     "--benchmark-dir", type=_PATH, help="The benchmark: class names become its category ids."
 )
 @click.option(
-    "--split",
-    "splits",
-    multiple=True,
-    help="Match images by file name with this split. May be repeated: then {split} in SOURCE "
-    "stands for each.",
+    "--splits",
+    cls=SeveralValues,
+    help="Match images by file name with this split. With several, {split} in SOURCE stands for "
+    "each.",
 )
 @click.option(
     "--names",
@@ -133,7 +134,7 @@ def command(
     reports = convert_annotations(
         source,
         target,
-        split=splits or None,
+        splits=splits,
         first_class=None if first_class is None else int(first_class),
         rename=dict(renamed),
         confirm=lambda said: yes or (asks and click.confirm(f"{said}. Is that so?", err=True)),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.commands._grid import architecture_option, condition_option, seed_option
 from benchmark_eval.commands._progress import progress_bar
-from benchmark_eval.manifest import REGIMES
 from benchmark_eval.regimes import GRID, SEEDS
 
 
@@ -30,21 +30,9 @@ from benchmark_eval.regimes import GRID, SEEDS
     help="Draw what this manifest lists and fill in its train_annotations. Without it the grid "
     "is drawn and a manifest.csv is written beside the subsets.",
 )
-@click.option(
-    "--condition",
-    "conditions",
-    type=(click.Choice(REGIMES), str),
-    multiple=True,
-    metavar="REGIME K_OR_P",
-    help="One condition instead of the benchmark's 17; may be repeated.",
-)
-@click.option("--seed", "seeds", type=int, multiple=True, help="Instead of 0, 1, 2; repeatable.")
-@click.option(
-    "--architecture",
-    "architectures",
-    multiple=True,
-    help="A row of the new manifest for each architecture; repeatable.",
-)
+@condition_option
+@seed_option
+@architecture_option
 def command(
     benchmark_dir: Path,
     output_dir: Path,

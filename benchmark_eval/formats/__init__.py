@@ -2,7 +2,7 @@
 
     from benchmark_eval.formats import convert_annotations
     report = convert_annotations("runs/labels", "predictions/my_model", to_format="benchmark",
-                                 benchmark_dir="benchmark", split="iid_test", names="data.yaml")
+                                 benchmark_dir="benchmark", splits="iid_test", names="data.yaml")
     print(report)
 
 Each format is a file here with one reader and one writer; between them stands ``BoxTable``.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +11,7 @@ import numpy as np
 
 from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.files import write_text_atomic
+from benchmark_eval.files import atomic_folder, write_text_atomic
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.detection import detect_format
@@ -124,20 +122,8 @@ def write_boxes(
             names = "".join(f"{name}\n" for name in boxes.classes.names)
             write_text_atomic(target.with_name(CLASSES), names)
         return lost, n_left_out
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(
-            f"{target} is there already; a new or empty folder is wanted, so that nothing of an "
-            "earlier conversion stays among the new files"
-        )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}."))
-    try:
-        made.chmod(0o755)
-        known.module.write(boxes, made, pixels)
-        made.replace(target)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
+    with atomic_folder(target) as folder:
+        known.module.write(boxes, folder, pixels)
     return lost, n_left_out
 
 
@@ -192,7 +178,7 @@ def _check_fit(boxes: BoxTable, target: Format, faults: Faults) -> None:
     if target.says("ids"):
         if (boxes.images.ids[used_images] == UNKNOWN).any():
             faults.add("no-image-ids", "images without ids", "the benchmark and the split whose "
-                       "image ids are wanted (--benchmark-dir, --split)")  # fmt: skip
+                       "image ids are wanted (--benchmark-dir, --splits)")  # fmt: skip
         if (boxes.classes.ids[used_classes] == UNKNOWN).any():
             faults.add("no-category-ids", "classes without ids", "the benchmark whose category "
                        "ids are wanted (--benchmark-dir)")  # fmt: skip
@@ -209,7 +195,7 @@ def _check_fit(boxes: BoxTable, target: Format, faults: Faults) -> None:
                 "no width and height",
                 "the size of every image with boxes",
                 record=f"image {boxes.images.names[row]!r}",
-                cause="give --images-dir, where the sizes are read, or --benchmark-dir and --split",
+                cause="give --images-dir to read them, or --benchmark-dir and --splits",
             )
 
 
@@ -220,7 +206,7 @@ def convert_annotations(
     to_format: str,
     from_format: str | None = None,
     benchmark_dir: str | Path | None = None,
-    split: str | Sequence[str] | None = None,
+    splits: str | Sequence[str] = (),
     names: str | Path | None = None,
     first_class: int | None = None,
     class_ids: bool = False,
@@ -239,9 +225,9 @@ def convert_annotations(
     """Convert the boxes of ``source`` to ``target``; nothing is written where a fault is found.
 
     ``to_format`` is one of ``FORMATS``, or ``benchmark``: then ``target`` is a model's folder and
-    ``<split>_predictions.json`` is written into it, for each of several ``split`` with ``{split}``
+    ``<split>_predictions.json`` is written into it, for each of several ``splits`` with ``{split}``
     in ``source`` standing for it (in ``images_dir`` too). ``from_format`` is found out where it is
-    not given. ``benchmark_dir`` and ``split`` match images by file name and classes by name.
+    not given. ``benchmark_dir`` and ``splits`` match images by file name and classes by name.
     ``names`` (a file) and ``first_class`` explain class numbers; ``class_ids`` says that they are
     the benchmark's category ids; ``rename`` maps class names. ``to_names`` (a file) sets the order
     in which a target without names numbers its classes. Sizes and EXIF: ``read_boxes``. ``pixels``
@@ -249,8 +235,8 @@ def convert_annotations(
     given). ``confirm`` is asked before an inferred first class is taken. Returns a report for each
     split. Raises UsageError or InputError, the latter with every fault.
     """
-    splits: Sequence[str | None] = [split] if split is None or isinstance(split, str) else split
-    _check_usage(to_format, benchmark_dir, splits, images_dir, frame, str(source))
+    asked: Sequence[str | None] = [splits] if isinstance(splits, str) else splits or [None]
+    _check_usage(to_format, benchmark_dir, asked, images_dir, frame, str(source))
     categories = None if benchmark_dir is None else load_benchmark(benchmark_dir).categories
     options = Options(
         names=None if names is None else read_class_names(names),
@@ -267,7 +253,7 @@ def convert_annotations(
     order = None if to_names is None else read_class_names(to_names)
     jobs: list[_Job] = []
     problems: list[Problem] = []
-    for each in splits:
+    for each in asked:
         place = _filled(source, each)
         images = None
         if each is not None and benchmark_dir is not None:
@@ -399,9 +385,9 @@ def _check_usage(
 ) -> None:
     faults = []
     if to_format == BENCHMARK and (benchmark_dir is None or None in splits):
-        faults.append("prediction files of the benchmark need benchmark_dir and split")
+        faults.append("prediction files of the benchmark need benchmark_dir and splits")
     if benchmark_dir is None and splits != [None]:
-        faults.append("split needs benchmark_dir")
+        faults.append("splits need benchmark_dir")
     if len(splits) > 1 and to_format != BENCHMARK:
         faults.append(f"several splits have one target only as {BENCHMARK!r}")
     if len(splits) > 1 and "{split}" not in source:
