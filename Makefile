@@ -55,6 +55,7 @@ lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 
 bench: .bench ## measure against the benchmark's evaluator and other scorers; writes docs/performance.md
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/sweep.py
 
 bench-map: setup ## time the mAP tool on 500,000 detections
 	$(BIN)/python benchmarks/map_bench.py

@@ -1,0 +1,221 @@
+"""What Snakemake adds to the evaluations of a full-size sweep (a part of ``make bench``).
+
+153 models of nine distinct predictions (hard links, so that disk suffices) on two cores, whole
+process trees; and how long it takes to find out that there is nothing to do, next to a trivial
+Snakefile with as many inputs and outputs a job. Adds its sections to ``docs/performance.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from measure import ONE_THREAD, median, run
+
+from benchmark_eval.synthetic import invented_species, synthetic_benchmark
+from benchmark_eval.synthetic.conditions import sweep_models
+from benchmark_eval.synthetic.files import write_benchmark, write_manifest
+from benchmark_eval.synthetic.tree import write_model
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+DISTINCT = 9
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A prediction tree and the options that point Snakemake at it."""
+
+    folder: Path
+    n_models: int
+
+    def snakemake(self, results: Path, *more: str) -> list[str]:
+        """The command that runs the sweep in the folder ``results``."""
+        return [
+            str(BIN / "snakemake"),
+            *("--snakefile", str(ROOT / "Snakefile"), "--directory", str(results)),
+            *("--quiet", "all", *more),
+            "--config",
+            f"benchmark_dir={self.folder / 'benchmark'}",
+            f"predictions_dir={self.folder / 'predictions'}",
+            f"manifest={self.folder / 'manifest.csv'}",
+        ]
+
+
+def make_tree(folder: Path, scale: float, boxes_per_specimen: float, copies: int) -> Tree:
+    """A benchmark and ``copies`` times the 153 models of a sweep, nine of them distinct."""
+    benchmark = synthetic_benchmark(invented_species(), seed=0, scale=scale, test_scale=scale)
+    write_benchmark(folder / "benchmark", benchmark)
+    models = list(sweep_models())
+    write_manifest(folder / "manifest.csv", models)
+    predictions = folder / "predictions"
+    distinct = models[:: len(models) // DISTINCT][:DISTINCT]
+    for model in distinct:
+        write_model(benchmark, model, predictions, boxes_per_specimen)
+    header, *rows = (folder / "manifest.csv").read_text().splitlines()
+    lines = [header]
+    for copy in range(copies):
+        for number, row in enumerate(rows):
+            name, *rest = row.split(",")
+            name = f"{name}c{copy}" if copy else name
+            rest[-1] = f"{rest[-1]}{copy}" if copy else rest[-1]
+            lines.append(",".join([name, *rest]))
+            source, target = predictions / distinct[number % DISTINCT].name, predictions / name
+            if not target.exists():
+                shutil.copytree(source, target, copy_function=os.link)
+    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+    return Tree(folder, copies * len(models))
+
+
+def tree_cost(command: list[str]) -> tuple[float, float]:
+    """Wall seconds, and CPU seconds of a command with all its children."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        command,
+        check=True,
+        env={**os.environ, **ONE_THREAD},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, used
+
+
+def full_sweep(scratch: Path, scale: float, cores: int) -> list[str]:
+    """The whole sweep against as many single evaluations."""
+    tree = make_tree(scratch / "full", scale, 21.0, 1)
+    results = scratch / "results"
+    results.mkdir()
+    index = tree.snakemake(results, "--cores", "1", "--until", "index_benchmark")
+    first_load, _ = tree_cost(index)
+    size = sum(f.stat().st_size for f in tree.folder.glob("predictions/*/*"))
+    names = sorted(p.name for p in (tree.folder / "predictions").iterdir())
+    single = median(
+        [
+            run(
+                [
+                    *(str(BIN / "benchmark-eval"), "evaluate", "--quiet"),
+                    *("--benchmark-dir", str(results / "results/benchmark/index.npz")),
+                    *("--predictions-dir", str(tree.folder / "predictions" / name)),
+                    *("--output-dir", str(scratch / "one"), "--model-name", name),
+                ]
+            )
+            for name in names[:: len(names) // DISTINCT]
+        ]
+    )
+    wall, cpu = tree_cost(tree.snakemake(results, "--cores", str(cores)))
+    n = tree.n_models
+    return [
+        "## The sweep",
+        "",
+        f"{n} full-size models ({size / 1e9:.1f} GB of predictions, {DISTINCT} of them distinct) "
+        f"on {cores} cores, evaluation, tables, plots and report.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| first load: hashing all inputs and planning | {first_load:.0f} s |",
+        f"| wall | {wall:.0f} s |",
+        f"| user + sys of the whole tree | {cpu:.0f} s |",
+        f"| wall / (user + sys) | {wall / cpu:.2f} |",
+        f"| one `evaluate` with the index, user + sys (median) | {single.cpu:.2f} s |",
+        f"| user + sys / ({n} x one `evaluate`) | {cpu / (n * single.cpu):.2f} |",
+        "",
+    ]
+
+
+TRIVIAL = """
+N = {n}
+rule all:
+    input: expand("out/{{i}}/e.txt", i=range(N))
+rule work:
+    input: a=ancient("in/{{i}}/a"), b=ancient("in/{{i}}/b"), c=ancient("in/{{i}}/c"), d="in/index", e="in/{{i}}/stamp"
+    output: multiext("out/{{i}}/", "a.txt", "b.txt", "c.txt", "d.txt", "e.txt")
+    log: "logs/{{i}}.log"
+    benchmark: "benchmarks/{{i}}.tsv"
+    shell: "touch {{output}}"
+"""  # noqa: E501
+
+
+def make_trivial(folder: Path, n: int) -> list[str]:
+    """A finished workflow of ``n`` jobs that touch files; the command that finds nothing to do."""
+    folder.mkdir()
+    (folder / "Snakefile").write_text(TRIVIAL.format(n=n))
+    (folder / "in").mkdir()
+    (folder / "in" / "index").touch()
+    for i in range(n):
+        (folder / "in" / str(i)).mkdir()
+        for name in ("a", "b", "c", "stamp"):
+            (folder / "in" / str(i) / name).touch()
+    command = [str(BIN / "snakemake"), "--directory", str(folder), "--quiet", "all"]
+    command += ["--snakefile", str(folder / "Snakefile"), "--cores", "2"]
+    # let snakemake itself record the outputs as made, without running a thousand shells
+    for i in range(n):
+        (folder / "out" / str(i)).mkdir(parents=True)
+        for name in ("a", "b", "c", "d", "e"):
+            (folder / "out" / str(i) / f"{name}.txt").touch()
+    subprocess.run([*command, "--touch"], check=True, capture_output=True)
+    return command
+
+
+def nothing_to_do(scratch: Path, runs: int) -> list[str]:
+    """Both workflows with everything made already, in turns."""
+    rows = []
+    for copies in (1, 10):
+        tree = make_tree(scratch / f"tiny{copies}", 0.005, 1.0, copies)
+        results = scratch / f"done{copies}"
+        results.mkdir()
+        tree_cost(tree.snakemake(results, "--cores", "2"))
+        ours_command = tree.snakemake(results, "--cores", "2")
+        trivial_command = make_trivial(scratch / f"trivial{copies}", tree.n_models)
+        ours, trivial = [], []
+        for _ in range(runs):
+            ours.append(run(ours_command))
+            trivial.append(run(trivial_command))
+        a, b = median(ours), median(trivial)
+        rows.append(
+            f"| {tree.n_models:,} | {a.wall:.2f} | {b.wall:.2f} | {a.wall / b.wall:.2f} |"
+            f" {a.cpu / b.cpu:.2f} |"
+        )
+    return [
+        "## Nothing to do",
+        "",
+        "A second call of `snakemake`, next to a trivial Snakefile with as many inputs and outputs"
+        f" a job; median of {runs} runs in turns.",
+        "",
+        "| models | ours, wall (s) | trivial, wall (s) | wall ratio | CPU ratio |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+
+
+def main() -> None:
+    """Measure and put the sections at the end of the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the full sweep's data")
+    parser.add_argument("--runs", type=int, default=3, help="counted runs of the second call")
+    parser.add_argument("--cores", type=int, default=2, help="cores of the full sweep")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "performance.md")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lines = nothing_to_do(Path(folder), args.runs)
+        print("\n".join(lines), flush=True)
+        lines = full_sweep(Path(folder), args.scale, args.cores) + lines
+        print("\n".join(lines), flush=True)
+    page = (
+        args.output.read_text().split("\n## The sweep")[0].rstrip() if args.output.exists() else ""
+    )
+    args.output.write_text(f"{page}\n\n" + "\n".join(lines).rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()
