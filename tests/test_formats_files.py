@@ -1,6 +1,8 @@
 """Hand-made files of every format, through the command line, to values worked out by hand."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +18,10 @@ from benchmark_eval.formats import (
     convert_annotations,
     detect_format,
     from_arrays,
+    read_class_names,
     split_images,
     write_boxes,
 )
-from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.predictions import read_predictions
 
 MODEL_CLASSES = ("Hylastes ater", "Hylastes opacus", "Ips typographus")
@@ -246,6 +248,18 @@ def test_huggingface_arrays_in_a_program(benchmark, tmp_path):
         from_arrays(results, options)
     assert "boxes of shape (1, 3)" in str(caught.value)
     assert "1 scores, 0 labels, 1 boxes" in str(caught.value)
+
+
+def test_the_program_on_the_page_is_right(benchmark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = dict(enumerate(MODEL_CLASSES))
+    lay_file(tmp_path / "config.json", {"id2label": labels})
+    (tmp_path / "predictions" / "m1").mkdir(parents=True)
+    page = (Path(__file__).parent.parent / "docs" / "convert.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    results = {12: {"scores": [0.5], "labels": [1], "boxes": [[10.5, 20.25, 110.5, 70.25]]}}
+    exec(program, {"BENCHMARK": benchmark, "results": results})
+    assert predictions(tmp_path / "predictions" / "m1") == [EXPECTED[2]]
 
 
 DARKFLOW = {

@@ -9,6 +9,7 @@ Each format is a file here with one reader and one writer; between them stands `
 None of the frameworks is needed.
 """
 
+from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.conversion import Report, convert_annotations, read_boxes, write_boxes
 from benchmark_eval.formats.detection import detect_format
 from benchmark_eval.formats.huggingface import from_arrays
@@ -27,6 +28,7 @@ __all__ = [
     "detect_format",
     "from_arrays",
     "read_boxes",
+    "read_class_names",
     "split_images",
     "write_boxes",
 ]

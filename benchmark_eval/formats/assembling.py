@@ -22,6 +22,7 @@ from benchmark_eval.formats.table import (
     clip,
     corners_and_size,
 )
+from benchmark_eval.voc.text import FARTHEST
 
 Layout = Literal["corners", "xywh", "centre"]
 
@@ -183,8 +184,9 @@ class _Raw:
     def check_numbers(self) -> None:
         """Box numbers that can be a box of the layout."""
         values, layout = self.values, self.parsed.layout
-        finite: Bools = np.logical_and.reduce(np.isfinite(values), axis=1)
-        self.tell(~finite, "bad-box", "four finite numbers")
+        # false for NaN too
+        finite: Bools = np.logical_and.reduce(np.abs(values) <= FARTHEST, axis=1)
+        self.tell(~finite, "bad-box", f"four finite numbers, none beyond {FARTHEST:g}")
         first, second = values[:, :2], values[:, 2:]
         if layout == "corners":
             self.tell(

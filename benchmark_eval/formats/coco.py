@@ -11,6 +11,7 @@ import msgspec
 from benchmark_eval.files import write_bytes_atomic
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
 
@@ -18,21 +19,21 @@ WANTED = "COCO annotations: an object with images, annotations and categories"
 
 
 class _Image(msgspec.Struct):
-    id: int
+    id: Id
     file_name: str
     width: float | None = None
     height: float | None = None
 
 
 class _Category(msgspec.Struct):
-    id: int
+    id: Id
     name: str
 
 
 class _Annotation(msgspec.Struct):
-    id: int
-    image_id: int
-    category_id: int
+    id: Id
+    image_id: Id
+    category_id: Id
     bbox: tuple[float, float, float, float]
     iscrowd: int | bool = 0
     segmentation: Any = None

@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
+from benchmark_eval.coco_files import as_id
 from benchmark_eval.columns import Floats, Ints
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
 
@@ -22,8 +24,8 @@ WANTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
 class Record(msgspec.Struct, gc=False):
     """One detection as it is read; image_id may be a file's name, and fields besides are passed."""
 
-    image_id: int | float | str
-    category_id: int | float
+    image_id: Id | float | str
+    category_id: Id | float
     bbox: tuple[float, float, float, float]
     score: float
     file_name: str | None = None
@@ -62,10 +64,10 @@ def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
 
 def _whole(value: float, field: str, at: int, faults: Faults) -> int:
     """7.0 is 7; anything between is a fault."""
-    if not value.is_integer():
+    number = as_id(value)
+    if number is None:
         faults.add("not-whole", repr(value), "a whole number", record=f"record {at}", field=field)
-        return UNKNOWN
-    return int(value)
+    return UNKNOWN if number is None else number
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:

@@ -20,6 +20,7 @@ from benchmark_eval.errors import InputError
 from benchmark_eval.files import write_bytes_atomic
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed, assemble
+from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 from benchmark_eval.formats.text_files import by_image
@@ -36,15 +37,15 @@ class _Corners(msgspec.Struct):
 
 class _Single(msgspec.Struct):
     score: float
-    label: str | int
+    label: str | Id
     box: _Corners
 
 
 class _Arrays(msgspec.Struct):
     scores: list[float]
-    labels: list[int | str]
+    labels: list[Id | str]
     boxes: list[tuple[float, float, float, float]]
-    image_id: int | str | None = None
+    image_id: Id | str | None = None
     file_name: str | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,9 @@ from benchmark_eval.files import atomic_writer
 from benchmark_eval.formats.options import Faults
 
 T = TypeVar("T")
+
+Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number that a column can hold."""
 
 _PIECE = 50_000
 """Records that are turned into text at once, so that memory stays flat."""

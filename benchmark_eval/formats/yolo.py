@@ -19,6 +19,7 @@ from benchmark_eval.formats.text_files import number, write_lines
 from benchmark_eval.voc.text import text_files, text_of
 
 CLASSES = "classes.txt"
+_DIGITS = 9
 SHAPE = "<class> <centre x> <centre y> <width> <height> [confidence]"
 
 
@@ -56,7 +57,7 @@ def _add(parsed: Parsed, image: int, words: list[str], where: str, at: int, faul
             cause = "a class name with blanks: read it as xyxy-text"
         faults.add("line-shape", f"{len(words)} words", SHAPE, record=where, cause=cause)
         return
-    if not (words[0].isascii() and words[0].isdigit()):
+    if not (words[0].isascii() and words[0].isdigit() and len(words[0]) <= _DIGITS):
         hint = "a class name: read it as xyxy-text" if not _is_number(words[0]) else ""
         faults.add("class-number", repr(words[0]), "a whole class number", record=where, cause=hint)
         return
