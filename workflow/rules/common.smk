@@ -6,7 +6,7 @@ from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import BenchmarkEvalError
 from benchmark_eval.plan import load_plan, remove_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
-from benchmark_eval.slurm import require_room_for_arrays
+from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.state import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
@@ -37,9 +37,11 @@ try:
         main=workflow.is_main_process and not other_run(NOTE),
         tell=logger.info,
     )
-    require_room_for_arrays(
-        workflow.executor_settings, workflow.resource_settings.nodes, len(PLAN.models)
-    )
+    if workflow.is_main_process and not workflow.local_exec:
+        require_plain_names(PLAN.models)
+        require_room_for_arrays(
+            workflow.executor_settings, workflow.resource_settings.nodes, len(PLAN.models)
+        )
 except BenchmarkEvalError as fault:
     raise plain(fault) from None
 

@@ -1,7 +1,7 @@
-"""What the workflow must know about Slurm beyond its profile: two faults of array jobs.
+"""What the workflow must know about clusters beyond its profile: where jobs sent there go wrong.
 
-Both were found with snakemake-executor-plugin-slurm 2.8 and its job step 0.6; both are harmless
-once the plugin has none of them.
+All of it was found with Snakemake 9.27, snakemake-executor-plugin-slurm 2.8 and its job step 0.6,
+and stays harmless once they do better.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmark_eval.errors import UsageError
+from benchmark_eval.errors import SHOWN_PER_KIND, UsageError
+
+_NOT_ON_CLUSTERS = set(',"$`%')
 
 EXECS = "--slurm-jobstep-array-execs"
 """The option by which an array job hands every task's command to each of its tasks."""
@@ -61,6 +63,23 @@ def require_room_for_arrays(settings: Any, jobs: int | None, models: int) -> Non
             f"array jobs for {models} models, but only {jobs} jobs at a time (--jobs): the Slurm "
             "plugin loses jobs that have to wait, and the run would never end. Take --jobs away, "
             "or submit single jobs: --slurm-array-jobs ''"
+        )
+
+
+def require_plain_names(models: Iterable[str]) -> None:
+    """Raise UsageError naming the ``models`` whose names do not survive the way to a cluster.
+
+    Snakemake hands a job to a cluster as text: it cuts wildcards at commas, and a shell reads the
+    command within double quotes; Slurm reads % in the names of its logs.
+    """
+    odd = [name for name in models if set(name) & _NOT_ON_CLUSTERS]
+    if odd:
+        shown = ", ".join(map(repr, odd[:SHOWN_PER_KIND]))
+        more = f" and {len(odd) - SHOWN_PER_KIND} more" if len(odd) > SHOWN_PER_KIND else ""
+        raise UsageError(
+            f"model names with {' '.join(sorted(_NOT_ON_CLUSTERS))} cannot be run on a cluster: "
+            f"{shown}{more}. Rename these models (manifest and folder), or run them here: "
+            "snakemake --cores all"
         )
 
 

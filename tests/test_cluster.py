@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmark_eval.cluster import EXECS, require_plain_names, require_room_for_arrays, task_command
 from benchmark_eval.errors import UsageError
-from benchmark_eval.slurm import EXECS, require_room_for_arrays, task_command
 
 
 def packed(commands):
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_left_to_the_plugin(execs):
 def test_a_process_becomes_its_task_and_ends_as_it_ends(tmp_path):
     script = tmp_path / "main.py"
     script.write_text(
-        "import sys\nfrom benchmark_eval.slurm import become_array_task\n"
+        "import sys\nfrom benchmark_eval.cluster import become_array_task\n"
         "print('before')\nbecome_array_task()\nprint('not reached')\n"
     )
     done = subprocess.run(
@@ -99,3 +99,16 @@ def test_arrays_that_would_wait_forever_are_refused_with_the_way_out():
     with pytest.raises(UsageError, match="never end") as caught:
         require_room_for_arrays(ARRAYS, 152, 153)
     assert "--slurm-array-jobs ''" in str(caught.value)
+
+
+def test_names_that_a_cluster_spoils_are_refused_together():
+    require_plain_names(["it's", "a b  c", "a;b", "a=b:c", "NA", "ü&(1)"])
+    with pytest.raises(UsageError) as caught:
+        require_plain_names(["fine", "a,b", 'a"b', "a$b", "a`b", "a%b"])
+    assert """'a,b', 'a"b', 'a$b', 'a`b', 'a%b'. Rename""" in str(caught.value)
+    assert "fine" not in str(caught.value)
+
+
+def test_only_some_of_many_names_are_shown():
+    with pytest.raises(UsageError, match=r"'a,19' and 5 more\."):
+        require_plain_names([f"a,{at}" for at in range(25)])

@@ -1,0 +1,135 @@
+"""Pages of the site that are made, not written: from schemas, command line and docstrings.
+
+MkDocs calls ``on_files`` before it reads pages; whatever is added there is a page like any other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import benchmark_eval
+from benchmark_eval.cli import VERBS
+from benchmark_eval.results import Evaluation
+from benchmark_eval.sweep import tables
+
+PACKAGE = Path(benchmark_eval.__file__).parent
+PARTS = {
+    "Scoring one model": ("", "metrics"),
+    "Sweeps": ("sweep",),
+    "Plots and report": ("report",),
+    "Converters": ("formats",),
+    "VOC-style mAP": ("voc",),
+    "Synthetic data": ("synthetic",),
+}
+"""Pages of the Python reference and the folders of the package that they show."""
+WORKFLOW = ("config", "plan", "state", "recovery", "cluster", "joblog", "files", "cli")
+"""Modules that only the workflow and the command line need: a page of their own."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made."""
+    for name, text in made().items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def made() -> dict[str, str]:
+    """Every made page or file by its name below docs/."""
+    schemas = {
+        "config": _schema("config"),
+        "manifest": _schema("manifest"),
+        "summary": msgspec.json.schema(Evaluation),
+        "aggregated": tables.json_schema(),
+    }
+    return {
+        "reference/config.md": keys_page(schemas["config"]),
+        "reference/manifest.md": keys_page(schemas["manifest"]),
+        "reference/commands.md": commands_page(),
+        **{
+            f"reference/{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False)
+            for name, schema in schemas.items()
+        },
+        **{f"reference/python/{slug(part)}.md": text for part, text in python_pages()},
+    }
+
+
+def _schema(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((PACKAGE / f"schemas/{name}.schema.json").read_bytes())
+    return schema
+
+
+def slug(title: str) -> str:
+    """A title as a file's name."""
+    return title.lower().replace(" ", "-")
+
+
+def keys_page(schema: Mapping[str, Any]) -> str:
+    """A schema's keys as a page: description, allowed values, default."""
+    needed = schema.get("required", ())
+    lines = [f"# {schema['title']}", "", schema["description"], ""]
+    for key, rules in schema["properties"].items():
+        lines += [f"## {key}", "", rules["description"], "", f"- allowed: {allowed(rules)}"]
+        if "default" in rules:
+            lines.append(f"- default: `{json.dumps(rules['default'])}`")
+        elif needed:
+            lines.append(f"- {'required' if key in needed else 'optional'}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def allowed(rules: Mapping[str, Any]) -> str:
+    """What a key may hold, in words."""
+    if "enum" in rules:
+        return ", ".join(f"`{value}`" for value in rules["enum"])
+    if rules["type"] == "array":
+        return f"a list of {allowed(rules['items'])}"
+    if rules["type"] == "number":
+        return f"a number above {rules['exclusiveMinimum']} and up to {rules['maximum']}"
+    if rules["type"] == "boolean":
+        return "`true`, `false`"
+    if "pattern" in rules:
+        return f"text that matches `{rules['pattern']}`"
+    return "text" if rules["type"] == "string" else "a path, or `null`"
+
+
+def commands_page() -> str:
+    """The help of every verb."""
+    lines = ["# Command line", ""]
+    for verb in VERBS:
+        command = importlib.import_module(
+            f"benchmark_eval.commands.{verb.replace('-', '_')}"
+        ).command
+        context = click.Context(command, info_name=f"benchmark-eval {verb}", terminal_width=88)
+        lines += [f"## {verb}", "", "```text", command.get_help(context), "```", ""]
+    return "\n".join(lines)
+
+
+def python_pages() -> Iterator[tuple[str, str]]:
+    """Title and text of each page of the Python reference."""
+    for title, folders in PARTS.items():
+        names = [name for folder in folders for name in modules(folder) if name not in WORKFLOW]
+        yield title, python_page(title, names)
+    yield "Workflow", python_page("Workflow", list(WORKFLOW))
+
+
+def modules(folder: str) -> list[str]:
+    """Public modules of a folder of the package, without the package's own name in front."""
+    paths = sorted((PACKAGE / folder).glob("*.py"))
+    names = [path.stem for path in paths if not path.stem.startswith("_")]
+    inside = [f"{folder}.{name}" for name in names] if folder else names
+    return [folder, *inside] if folder else inside
+
+
+def python_page(title: str, names: list[str]) -> str:
+    """A page that shows the docstrings of modules."""
+    shown = "\n\n".join(f"::: benchmark_eval.{name}" for name in names)
+    return f"# {title}\n\n{shown}\n"
