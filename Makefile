@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 DEMO := $(BIN)/snakemake --cores all --configfile config/demo.yaml
 
-.PHONY: demo tutorial bench bench-map help setup test lint format pins
+.PHONY: demo tutorial bench bench-map help setup test test-deep lint format pins
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ tutorial: setup ## run docs/tutorial.md as it stands: from a benchmark to a repo
 
 test: setup ## run all tests
 	$(BIN)/python -m pytest -n auto
+
+test-deep: setup ## run the property tests with 10,000 examples each
+	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
 lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 	$(BIN)/ruff check .

@@ -18,6 +18,10 @@ import numpy as np
 
 from benchmark_eval.columns import Bools, Floats, Ints, box_columns, float_column, int_column
 from benchmark_eval.errors import Problem
+from benchmark_eval.reading import read_input
+
+MEMORY_PER_BYTE = 8.0
+"""Memory that reading an annotation file takes for each of its bytes, its records all at once."""
 
 
 class _Image(msgspec.Struct):
@@ -76,7 +80,7 @@ def as_id(value: object) -> int | None:
     if not is_number(value):
         return None
     assert isinstance(value, int | float)
-    return int(value) if value == int(value) and abs(value) < 2**63 else None
+    return int(value) if value == int(value) and -(2**63) <= value < 2**63 else None
 
 
 def show(value: object, width: int = 60) -> str:
@@ -317,7 +321,7 @@ def read_split(
     """
     name = file.relative_to(directory).as_posix()
     try:
-        data = file.read_bytes()
+        data = read_input(file, memory_per_byte=MEMORY_PER_BYTE)
     except OSError as error:
         problems.append(
             Problem("unreadable", name, error.strerror or str(error), "a readable file")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.reading import read_input
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
@@ -118,7 +119,7 @@ def read_yaml(path: str | Path) -> object:
 
     path = Path(path)
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(read_input(path).decode("utf-8"))
     except OSError as fault:
         found = fault.strerror or type(fault).__name__
         raise InputError([Problem("unreadable", str(path), found, "a YAML file")]) from fault

@@ -5,7 +5,9 @@ The same benchmark gives the same bytes, on any machine and in any folder.
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,22 @@ from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.files import atomic_writer
 
 INDEX_VERSION = 1
+
+# all that zipfile and numpy raise on bytes that they did not write
+_BROKEN = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    SyntaxError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+    msgspec.DecodeError,
+)
 
 _CATEGORY_ARRAYS = (
     "ids",
@@ -115,14 +133,7 @@ def read_index(path: str | Path, splits: Iterable[str] | None = None) -> Benchma
             digests = dict(zip(flat[::2], flat[1::2], strict=True))
     except FileNotFoundError:
         raise InputError([Problem("missing-file", str(path), "no such file", wanted)]) from None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        zipfile.BadZipFile,
-        msgspec.DecodeError,
-    ) as error:
+    except _BROKEN as error:
         raise InputError(
             [
                 Problem(

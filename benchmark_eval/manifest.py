@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.names import name_fault, name_key
+from benchmark_eval.reading import read_input
 
 REGIMES = ("global_uniform", "incremental_natural", "incremental_uniform_targets")
 """The three ways to spend an annotation budget, in the order of every table."""
@@ -146,7 +147,7 @@ class _Reader:
 
     def text(self) -> str:
         try:
-            data = self.path.read_bytes()
+            data = read_input(self.path)
         except OSError as fault:
             self.add(
                 "unreadable", fault.strerror or type(fault).__name__, "a readable manifest (CSV)"

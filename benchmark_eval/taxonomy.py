@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 
 from benchmark_eval.errors import Problem
+from benchmark_eval.reading import read_input
 from benchmark_eval.results import OOD_BANDS
 
 TAXONOMY = "species_taxonomy.csv"
@@ -52,7 +53,7 @@ def read_taxonomy(
 ) -> dict[str, dict[str, str]]:
     """Rows by species name; blank cells and absent optional columns are empty strings."""
     try:
-        data = path.read_bytes()
+        data = read_input(path)
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
         problems.append(

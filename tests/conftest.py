@@ -1,17 +1,32 @@
-"""Reports what the parity tests compared, whichever process compared it."""
+"""Reports what the tests of parity and of trust tried, whichever process tried it."""
 
 import os
 import secrets
 from collections import Counter
 
 import pytest
+from hypothesis import settings
 
 PARITY_SEED = "PARITY_SEED"
+DEEP = "HYPOTHESIS_EXAMPLES"
 
 
 def pytest_configure():
     # drawn before xdist starts its workers, which inherit it: all of them draw the same
     os.environ.setdefault(PARITY_SEED, str(10**6 + secrets.randbelow(10**9)))
+
+
+def pytest_collection_modifyitems(config, items):
+    """``make test-deep``: the property tests alone, with as many examples as are asked for."""
+    examples = int(os.environ.get(DEEP, "0"))
+    if not examples:
+        return
+    deep = [item for item in items if getattr(item.obj, "is_hypothesis_test", False)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in deep])
+    items[:] = deep
+    for item in deep:
+        usual = item.obj._hypothesis_internal_use_settings
+        item.obj._hypothesis_internal_use_settings = settings(usual, max_examples=examples)
 
 
 @pytest.fixture
@@ -32,6 +47,10 @@ def pytest_terminal_summary(terminalreporter):
             f"parity: {counts['yardstick']:,} values compared with the benchmark's evaluator, "
             f"{counts['pycocotools']:,} with pycocotools "
             f"({PARITY_SEED}={os.environ[PARITY_SEED]} draws the same again)"
+        )
+    if counts["faults"] or counts["inputs"]:
+        terminalreporter.write_line(
+            f"trust: {counts['faults']:,} faults planted, {counts['inputs']:,} inputs tried"
         )
     deviations = sorted((name, n) for name, n in counts.items() if name.startswith("deviation "))
     for name, n in deviations:

@@ -19,6 +19,7 @@ import numpy as np
 from benchmark_eval.benchmark import ANNOTATIONS, DEFAULT_SPLITS, Survey
 from benchmark_eval.coco_files import RawSplit
 from benchmark_eval.errors import Problem
+from benchmark_eval.reading import open_input, read_input
 from benchmark_eval.taxonomy import TAXONOMY
 
 PUBLISHED = {
@@ -86,7 +87,7 @@ def _origins(directory: Path, raws: Sequence[RawSplit]) -> Iterator[tuple[str, _
     """Where images and annotations of each file come from; files that are no COCO are passed."""
     for raw in raws:
         try:
-            data = (directory / raw.file).read_bytes()
+            data = read_input(directory / raw.file)
             yield raw.file, msgspec.json.decode(data, type=_Origins)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue  # told by who reads the file for its annotations
@@ -187,7 +188,7 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
 
 def _digest(path: Path) -> str | None:
     try:
-        with path.open("rb") as stream:
+        with open_input(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return None
@@ -196,7 +197,7 @@ def _digest(path: Path) -> str | None:
 def _table(path: Path) -> list[dict[str, str]] | None:
     """The rows of a CSV file by column, short rows filled with blanks; None without the file."""
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        text = read_input(path).decode("utf-8-sig", errors="replace")
     except OSError:
         return None
     return list(csv.DictReader(io.StringIO(text, newline=""), restkey="", restval=""))

@@ -18,6 +18,7 @@ import numpy as np
 from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.columns import Floats
 from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.reading import read_input
 from benchmark_eval.regimes import n_drawn
 
 
@@ -108,7 +109,7 @@ def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
     file cannot be read, is no COCO file, or is no subset of the benchmark's ``train.json``.
     """
     try:
-        data = path.read_bytes()
+        data = read_input(path)
     except OSError as fault:
         found = fault.strerror or type(fault).__name__
         raise InputError(
