@@ -224,6 +224,25 @@ def test_every_bad_box_is_told_where_it_stands(convert, tmp_path):
     assert "007.json record 2, confidence: found NaN; wanted a confidence for all boxes" in said
 
 
+def test_faults_of_every_kind_come_in_one_message(convert, tmp_path):
+    files = {
+        "007.xml": voc(voc_object(name="Ips typografus")),
+        "beetle-a.xml": "<annotation>",
+        "c.v2.xml": voc(voc_object(box="xmin 9 ymin 2 xmax 3 ymax 4"), size=""),
+        "alien.xml": voc("<object><name>x</name></object>", size=""),
+    }
+    said = convert(lay(tmp_path / "v", files), to=("--to", "coco"))
+    for part in (
+        "beetle-a.xml: found no element found",
+        "alien.xml object 1: found no xmin",
+        "image 'alien': found no such image",
+        "did you mean 'Ips typographus'",
+        "c.v2.xml object 1, box: found [9.0, 2.0, 3.0, 4.0]",
+        "5 problems found",
+    ):
+        assert part in said
+
+
 def test_boxes_outside_the_image(benchmark, convert, tmp_path):
     """007 is 200 x 100: a box may leave it by a pixel, and no more."""
     text = (

@@ -51,12 +51,14 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
     coco = _decode(path, faults)
     if coco is None:
         return parsed
-    parsed.image_ids = [image.id for image in coco.images]
+    parsed.image_ids = []
     row_of: dict[int, int] = {}
     for image in coco.images:
         if image.file_name in parsed.image_rows or image.id in row_of:
             found = f"image {image.id}, {image.file_name!r}, a second time"
             faults.add("two-images", found, "each id and file name once")
+            continue
+        parsed.image_ids.append(image.id)
         row_of[image.id] = parsed.image(image.file_name)
         if image.width and image.height:
             parsed.sizes[row_of[image.id]] = (image.width, image.height)

@@ -16,7 +16,7 @@ from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Faults, Options
-from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
+from benchmark_eval.formats.table import BoxTable, PixelRule
 
 WANTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
 
@@ -48,12 +48,11 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
 def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
     """Read a list of detections into ``parsed``."""
     for at, entry in enumerate(json_files.records(path, Record, faults, WANTED)):
-        label = entry.category_id
-        key = entry.image_id if entry.file_name is None else entry.file_name
-        if isinstance(label, float):
-            label = _whole(label, "category_id", at, faults)
-        if isinstance(key, float):
-            key = _whole(key, "image_id", at, faults)
+        label = _whole(entry.category_id, "category_id", at, faults)
+        named = entry.image_id if entry.file_name is None else entry.file_name
+        key = named if isinstance(named, str) else _whole(named, "image_id", at, faults)
+        if label is None or key is None:
+            continue
         parsed.add(parsed.image(key), label, entry.bbox, entry.score, record=at)
         if entry.segmentation is not None:
             parsed.passed_over["masks (segmentation)"] += 1
@@ -62,12 +61,12 @@ def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
     return parsed
 
 
-def _whole(value: float, field: str, at: int, faults: Faults) -> int:
+def _whole(value: float, field: str, at: int, faults: Faults) -> int | None:
     """7.0 is 7; anything between is a fault."""
     number = as_id(value)
     if number is None:
         faults.add("not-whole", repr(value), "a whole number", record=f"record {at}", field=field)
-    return UNKNOWN if number is None else number
+    return number
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:

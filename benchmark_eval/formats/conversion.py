@@ -94,10 +94,10 @@ def read_boxes(
         if faults.problems:
             raise InputError(faults.problems)
     parsed = known.module.read(path, options, faults)
-    if faults.problems:
-        raise InputError(faults.problems)
-    boxes = assemble(parsed, options, faults, turn)
-    if boxes is None:
+    # what could be read is checked too, so that all faults come together
+    readable = bool(parsed.image_rows) or not faults.problems
+    boxes = assemble(parsed, options, faults, turn) if readable else None
+    if boxes is None or faults.problems:
         raise InputError(faults.problems)
     return boxes, parsed.passed_over
 

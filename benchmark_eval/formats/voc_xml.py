@@ -29,7 +29,9 @@ def read(folder: Path, _options: Options, faults: Faults) -> Parsed:
         faults.add("empty-folder", "no .xml file", "an XML file for each image")
     for path in paths:
         root = _parse(path, faults)
-        if root is not None:
+        if root is None:
+            parsed.image(path.stem)
+        else:
             _read_image(parsed, root, path, faults)
     return parsed
 

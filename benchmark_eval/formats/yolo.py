@@ -34,11 +34,11 @@ def read(folder: Path, options: Options, faults: Faults) -> Parsed:
                 except InputError as error:
                     faults.problems += error.problems
             continue
+        image = parsed.image(path.stem, f"{path.name} line")
         text = text_of(path)
         if isinstance(text, Problem):
             faults.problems.append(text)
             continue
-        image = parsed.image(path.stem, f"{path.name} line")
         for at, line in enumerate(text.splitlines(), start=1):
             words = line.split()
             if words:
