@@ -1,4 +1,4 @@
-"""What may be the name of a model: it becomes a folder and the start of file names."""
+"""What may be a model's name (a folder, the start of file names), and how names are written."""
 
 from __future__ import annotations
 
@@ -35,3 +35,13 @@ def name_fault(name: str) -> str | None:
 def name_key(name: str) -> str:
     """Equal for names that one file system or another would not tell apart."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def neutral(cell: object) -> object:
+    """A cell of a CSV file: a text that a spreadsheet would run as a formula gets an apostrophe.
+
+    Only names can start so: of a manifest, or of the species in a benchmark's files.
+    """
+    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + cell
+    return cell

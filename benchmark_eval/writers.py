@@ -19,6 +19,7 @@ from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.files import write_bytes_atomic, write_text_atomic
 from benchmark_eval.hits import HitTable
+from benchmark_eval.names import neutral
 from benchmark_eval.results import SCHEMA_VERSION, Evaluation, to_dict
 from benchmark_eval.text_report import render_text
 
@@ -134,7 +135,7 @@ def _cell(value: Any) -> str:
     """A value as CSV text: empty for undefined, True/False, shortest exact number."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else repr(value)
+    return str(neutral(value)) if isinstance(value, str) else repr(value)
 
 
 def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
@@ -208,7 +209,7 @@ def _quoted(texts: Sequence[str]) -> list[str]:
     writer = csv.writer(out, lineterminator="\n")
     cells = []
     for text in texts:
-        writer.writerow([text, ""])  # a lone empty cell would be quoted
+        writer.writerow([neutral(text), ""])  # a lone empty cell would be quoted
         cells.append(out.getvalue()[:-2])
         out.seek(0)
         out.truncate()

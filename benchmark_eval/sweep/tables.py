@@ -17,6 +17,7 @@ import msgspec
 from benchmark_eval.catalogue import CURVE_METRICS, HEADLINE
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.files import write_bytes_atomic, write_text_atomic
+from benchmark_eval.names import neutral
 from benchmark_eval.sweep.statistics import Estimate
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
@@ -386,16 +387,6 @@ def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
     writer.writerow(header)
     writer.writerows([neutral(cell) for cell in row] for row in rows)
     return stream.getvalue()
-
-
-def neutral(cell: object) -> object:
-    """A text cell that a spreadsheet would run as a formula gets an apostrophe in front.
-
-    Only texts of the manifest (names, architectures) can start so; numbers are left alone.
-    """
-    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + cell
-    return cell
 
 
 T = TypeVar("T")

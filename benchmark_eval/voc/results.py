@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from benchmark_eval.names import neutral
 from benchmark_eval.voc.rule import Curve
 
 SCHEMA_VERSION = 1
@@ -185,5 +186,5 @@ def _csv(header: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([neutral(cell) for cell in row] for row in rows)
     return stream.getvalue()
