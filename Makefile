@@ -63,6 +63,17 @@ bench: .bench ## measure against the benchmark's evaluator and other scorers; wr
 bench-map: setup ## time the mAP tool on 500,000 detections
 	$(BIN)/python benchmarks/map_bench.py
 
+.PHONY: docs rulegraph
+docs: setup ## build the documentation into site/; a warning fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+rulegraph: setup ## draw the rules into docs/rulegraph.svg (needs graphviz)
+	@command -v dot > /dev/null || { echo "no dot here: apt-get install graphviz" >&2; exit 2; }
+	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	$(BIN)/benchmark-eval synth --output-dir "$$folder" --scale 0.01 > /dev/null; \
+	$(BIN)/snakemake --quiet --directory "$$folder" --rulegraph dot --config benchmark_dir=benchmark \
+	  predictions_dir=predictions manifest=manifest.csv | dot -Tsvg > docs/rulegraph.svg
+
 format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
