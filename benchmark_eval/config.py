@@ -43,6 +43,7 @@ class Config:
     on_invalid: str
     allow_missing: bool
     detections: bool
+    own_metrics: Path | None
     plot_formats: tuple[str, ...]
 
     def unset(self) -> list[str]:
@@ -102,7 +103,7 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
         raise InputError(problems)
     for key in ("splits", "plot_formats"):
         values[key] = tuple(v for v in properties[key]["items"]["enum"] if v in values[key])
-    for key in ("benchmark_dir", "predictions_dir", "manifest"):
+    for key in ("benchmark_dir", "predictions_dir", "manifest", "own_metrics"):
         values[key] = None if values[key] is None else Path(values[key])
     values["iou"] = float(values["iou"])
     return Config(**values)

@@ -299,12 +299,14 @@ def _write_stamps(
     config, layout = plan.config, plan.layout
     benchmark_files = plan.benchmark_files()
     manifest_files = plan.manifest_files()
+    own = [] if config.own_metrics is None else [str(config.own_metrics)]
     cache = DigestCache(layout.state / "digests.json")
     try:
         digests = cache.digests(
             [
                 *benchmark_files,
                 *manifest_files[1:],
+                *own,
                 *(n for names in files.values() for n in names),
             ],
             tell,
@@ -349,6 +351,7 @@ def _write_stamps(
             "code": code_digest("sweep"),
             "models": rows,
             "missing": sorted(plan.missing),
+            "own_metrics": [digests[name] for name in own],
         }
     )
     write_stamp(layout.stamp("sweep"), sweep, layout.results / "aggregated/aggregated.json")

@@ -39,8 +39,18 @@ import click
     show_default=True,
     help="Leave out models without a summary and list them, instead of stopping.",
 )
+@click.option(
+    "--own-metrics",
+    type=click.Path(path_type=Path),
+    help="Python file with metrics of your own (docs/howto.md): more columns.",
+)
 def command(
-    eval_dir: Path, manifest: Path, benchmark_dir: Path, output_dir: Path, allow_missing: bool
+    eval_dir: Path,
+    manifest: Path,
+    benchmark_dir: Path,
+    output_dir: Path,
+    allow_missing: bool,
+    own_metrics: Path | None,
 ) -> None:
     """Turn the summaries of a sweep into learning curves, the tables beside them and report.md."""
     from benchmark_eval.report import write_report
@@ -55,6 +65,7 @@ def command(
         benchmark=benchmark_dir,
         output_dir=output_dir,
         allow_missing=allow_missing,
+        own_metrics=own_metrics,
     )
     report = write_report(table, output_dir)
     click.echo(f"wrote the tables and {report}")

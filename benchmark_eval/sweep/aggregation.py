@@ -23,6 +23,7 @@ from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manife
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
 from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.own_metrics import OwnMetrics, load_own_metrics
 from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, estimate, mean_of
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
@@ -50,13 +51,15 @@ def aggregate(
     output_dir: str | Path,
     allow_missing: bool = False,
     leave_out: Collection[str] = (),
+    own_metrics: str | Path | None = None,
 ) -> tables.Aggregated:
     """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
 
     ``benchmark`` is the benchmark's folder or its index (.npz). ``leave_out`` are models of the
-    manifest that count as missing even where an old summary lies about. Raises InputError with all
-    faults of the inputs; then nothing is written, and the tables of an earlier aggregation are
-    removed from ``output_dir``, because they no longer belong to these inputs.
+    manifest that count as missing even where an old summary lies about. ``own_metrics`` is a Python
+    file with metrics of the user's own (``sweep.own_metrics``). Raises InputError with all faults
+    of the inputs; then nothing is written, and the tables of an earlier aggregation are removed
+    from ``output_dir``, because they no longer belong to these inputs.
     """
     try:
         table = build(
@@ -65,6 +68,7 @@ def aggregate(
             benchmark=open_benchmark(benchmark),
             allow_missing=allow_missing,
             leave_out=leave_out,
+            own=None if own_metrics is None else load_own_metrics(own_metrics),
         )
     except BenchmarkEvalError:
         with contextlib.suppress(OSError):
@@ -81,6 +85,7 @@ def build(
     benchmark: Benchmark,
     allow_missing: bool = False,
     leave_out: Collection[str] = (),
+    own: OwnMetrics | None = None,
 ) -> tables.Aggregated:
     """Every table of a sweep, nothing written."""
     problems: list[Problem] = []
@@ -92,13 +97,14 @@ def build(
             benchmark.digests,
             allow_missing=allow_missing,
             leave_out=leave_out,
+            own=own,
         )
     except InputError as fault:
         problems += fault.problems
     exact = _exact_budgets(manifest, benchmark, problems)
     if problems:
         raise InputError(problems)
-    return assemble(manifest, collected, benchmark, exact)
+    return assemble(manifest, collected, benchmark, exact, own)
 
 
 def assemble(
@@ -106,6 +112,7 @@ def assemble(
     collected: Collected,
     benchmark: Benchmark,
     exact: Mapping[Path, ExactBudget] | None = None,
+    own: OwnMetrics | None = None,
 ) -> tables.Aggregated:
     """Every table from what was read. ``exact`` holds the budgets of training annotations."""
     exact = exact or {}
@@ -131,7 +138,7 @@ def assemble(
     grid, gaps = target_tables(groups, means, target_band, splits)
     return tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
-        inputs=_inputs(manifest, collected, exact),
+        inputs=_inputs(manifest, collected, exact, own),
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         ignored=list(collected.ignored),
@@ -150,6 +157,8 @@ def _learning_curves(groups: Groups, missing: Sequence[ModelEntry]) -> list[tabl
     absent: dict[Condition, list[str]] = {}
     for entry in missing:
         absent.setdefault(entry.condition, []).append(entry.model_name)
+    own = [name for models in groups.values() for model in models for name in model.values]
+    names = list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *own]))
     return [
         tables.CurveRow(
             architecture=condition.architecture,
@@ -157,10 +166,7 @@ def _learning_curves(groups: Groups, missing: Sequence[ModelEntry]) -> list[tabl
             k_or_p=condition.k_or_p,
             seeds=[model.entry.seed for model in models],
             missing=absent.get(condition, []),
-            metrics={
-                metric.name: estimate(model.values[metric.name] for model in models)
-                for metric in CURVE_METRICS
-            },
+            metrics={name: estimate(model.values.get(name) for model in models) for name in names},
         )
         for condition, models in groups.items()
     ]
@@ -353,14 +359,18 @@ def _warnings(models: Sequence[ModelResult]) -> list[tables.ModelWarnings]:
 
 
 def _inputs(
-    manifest: Manifest, collected: Collected, exact: Mapping[Path, ExactBudget]
+    manifest: Manifest,
+    collected: Collected,
+    exact: Mapping[Path, ExactBudget],
+    own: OwnMetrics | None,
 ) -> tables.Inputs:
     first = collected.models[0] if collected.models else None
+    options = msgspec.to_builtins(first.config) if first else {}
     return tables.Inputs(
         package_version=__version__,
         scoring_code=first.provenance.scoring_code if first else "",
         manifest=manifest_digest(manifest),
-        options=msgspec.to_builtins(first.config) if first else {},
+        options={**options, "own_metrics": own.digest} if own else options,
         summaries={model.entry.model_name: model.digest for model in collected.models},
         train_annotations={
             entry.model_name: exact[entry.train_annotations].digest

@@ -22,6 +22,7 @@ from benchmark_eval import results
 from benchmark_eval.catalogue import CURVE_METRICS
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.manifest import Manifest, ModelEntry
+from benchmark_eval.sweep.own_metrics import OwnMetrics
 
 SUFFIX = "_summary.json"
 STRATA = ("1", "2-10", ">10", ">1")
@@ -61,7 +62,8 @@ class StratumCount:
 class ModelResult:
     """What the tables need of one model.
 
-    ``values`` has every name of ``CURVE_METRICS``; ``species`` the scored species by split;
+    ``values`` has every name of ``CURVE_METRICS``, then the user's own; ``species`` the scored
+    species by split;
     ``density`` maps (split, band or "", stratum) to the values of ``STRATUM_METRICS``;
     ``operating`` maps a split to an array (len(CURVE_KEYS), cuts), NaN where undefined.
     """
@@ -95,10 +97,12 @@ def collect(
     *,
     allow_missing: bool,
     leave_out: Collection[str] = (),
+    own: OwnMetrics | None = None,
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
 
-    ``benchmark_digests`` maps each file of the benchmark to its SHA-256.
+    ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``own`` are metrics of
+    the user's own.
 
     Models of ``leave_out`` count as missing. Raises InputError with all faults: summaries that
     are missing (unless ``allow_missing``), broken, of another schema version, model or
@@ -114,7 +118,7 @@ def collect(
             missing.append(entry)
             continue
         try:
-            models.append(_read(path, entry))
+            models.append(_read(path, entry, own))
         except InputError as fault:
             problems += fault.problems
     problems += _strangers(models, benchmark_digests, eval_dir)
@@ -179,7 +183,7 @@ def _missing(missing: Sequence[ModelEntry], eval_dir: Path) -> list[Problem]:
     ]
 
 
-def _read(path: Path, entry: ModelEntry) -> ModelResult:
+def _read(path: Path, entry: ModelEntry, own: OwnMetrics | None) -> ModelResult:
     try:
         data = path.read_bytes()
     except OSError as fault:
@@ -199,10 +203,12 @@ def _read(path: Path, entry: ModelEntry) -> ModelResult:
                 )
             ]
         )
-    return extract(evaluation, entry, hashlib.sha256(data).hexdigest())
+    return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), own)
 
 
-def extract(evaluation: results.Evaluation, entry: ModelEntry, digest: str) -> ModelResult:
+def extract(
+    evaluation: results.Evaluation, entry: ModelEntry, digest: str, own: OwnMetrics | None = None
+) -> ModelResult:
     """What the tables need of an evaluation; ``digest`` is its summary's SHA-256."""
     splits = evaluation.per_split
     density: dict[tuple[str, str, str], tuple[float | None, ...]] = {}
@@ -217,7 +223,10 @@ def extract(evaluation: results.Evaluation, entry: ModelEntry, digest: str) -> M
                 strata[key] = StratumCount(cell.n_images, cell.n_gt)
     return ModelResult(
         entry=entry,
-        values={metric.name: read(evaluation) for metric, read in _curve_readers()},
+        values={
+            **{metric.name: read(evaluation) for metric, read in _curve_readers()},
+            **(own.values(evaluation) if own else {}),
+        },
         species={
             split: tuple(
                 SpeciesAP(int(number), score.AP_50, score.AP_50_95)

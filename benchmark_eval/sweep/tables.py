@@ -222,8 +222,14 @@ def _cells(estimates: Iterable[Estimate], parts: Sequence[str] = PARTS) -> list[
     return [getattr(item, part) for item in estimates for part in parts]
 
 
+def curve_names(table: Aggregated) -> list[str]:
+    """Column stems of the curve metrics: the catalogue's, then those of the user's own."""
+    own = (name for row in table.models for name in row.values)
+    return list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *own]))
+
+
 def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
-    names = [metric.name for metric in CURVE_METRICS]
+    names = curve_names(table)
     header = ["architecture", "regime", "k_or_p", "n_seeds", *_stems(names), "missing_models"]
     rows: list[Row] = [
         [
@@ -320,7 +326,7 @@ def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
 
 
 def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
-    names = [metric.name for metric in CURVE_METRICS]
+    names = curve_names(table)
     targets = list(dict.fromkeys(key for row in table.models for key in row.targets))
     header = ["model", "architecture", "regime", "k_or_p", "seed", *names, *targets]
     rows: list[Row] = [
@@ -330,7 +336,7 @@ def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
             row.regime,
             row.k_or_p,
             row.seed,
-            *(row.values[name] for name in names),
+            *(row.values.get(name) for name in names),
             *(row.targets.get(name) for name in targets),
         ]
         for row in table.models

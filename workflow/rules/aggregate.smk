@@ -35,5 +35,6 @@ rule aggregate:
         eval_dir=lambda wildcards: on_disk("results/models"),
         allow_missing=PLAN.config.allow_missing,
         leave_out=list(PLAN.missing),
+        own_metrics=str(PLAN.config.own_metrics or ""),
     script:
         "../scripts/aggregate.py"

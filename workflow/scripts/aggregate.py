@@ -13,4 +13,5 @@ with job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.
         output_dir=Path(snakemake.output.aggregated).parent,
         allow_missing=snakemake.params.allow_missing,
         leave_out=snakemake.params.leave_out,
+        own_metrics=snakemake.params.own_metrics or None,
     )
