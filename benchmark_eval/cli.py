@@ -6,6 +6,7 @@ Importing only the verb that runs keeps an evaluation job from paying for pandas
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -75,3 +76,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BenchmarkEvalError as fault:
         print(f"error: {fault}", file=sys.stderr)
         sys.exit(getattr(fault, "exit_code", EXIT_PROBLEMS))
+    except BrokenPipeError:
+        # whoever read our output has seen enough; nothing more can be told, not even at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_COULD_NOT_RUN)
+    except OSError as fault:
+        place = f"{fault.filename}: " if fault.filename else ""
+        print(f"error: {place}{fault.strerror or fault}", file=sys.stderr)
+        sys.exit(EXIT_COULD_NOT_RUN)
+    except MemoryError:
+        print("error: there is not enough memory", file=sys.stderr)
+        sys.exit(EXIT_COULD_NOT_RUN)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,20 +23,74 @@ def atomic_writer(path: str | Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     for the disk, for small files that are made again when a power cut loses them.
     """
     path = Path(path)
+    with _staged(path, sync=sync) as (stream, name):
+        yield stream
+    _put(name, path)
+
+
+@contextlib.contextmanager
+def _staged(path: Path, *, sync: bool) -> Iterator[tuple[BinaryIO, Path]]:
+    """A hidden sibling of ``path`` to fill, and its name; gone again if that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
+    handle, made = tempfile.mkstemp(dir=path.parent, prefix=_hidden(path), suffix=".tmp")
+    name = Path(made)
     try:
         with os.fdopen(handle, "wb") as stream:
-            yield stream
+            yield stream, name
             stream.flush()
             if sync:
                 os.fsync(stream.fileno())
         # mkstemp makes the file private; give it what the user's umask gives any new file
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        name.chmod(0o666 & ~_umask())
+    except BaseException as fault:
+        with contextlib.suppress(OSError):
+            name.unlink()
+        if isinstance(fault, OSError) and fault.filename is None:
+            fault.filename = str(path)  # a full disk does not say of itself where
+        raise
+
+
+def _hidden(path: Path) -> str:
+    return f".{path.name[:100]}."
+
+
+def _put(name: Path, path: Path) -> None:
+    try:
+        name.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            name.unlink()
+        raise
+
+
+def write_together(contents: Mapping[Path, bytes | None], seal: Path) -> None:
+    """Write files that belong together: all of them, or none where the disk does not take them.
+
+    ``None`` takes a file away. All bytes are on the disk before the first old file is touched.
+    Then the old ``seal`` (one of ``contents``) goes first and the new one comes last, so that
+    whoever finds it finds all the others beside it, even after a kill in between. What a killed
+    call left half-written is cleared away.
+    """
+    staged: dict[Path, Path] = {}
+    try:
+        for path, data in contents.items():
+            for left in path.parent.glob(f"{glob.escape(_hidden(path))}*.tmp"):
+                left.unlink(missing_ok=True)
+            if data is not None:
+                with _staged(path, sync=True) as (stream, name):
+                    stream.write(data)
+                staged[path] = name
+        seal.unlink(missing_ok=True)
+        for path in contents:
+            if path not in staged:
+                path.unlink(missing_ok=True)
+            elif path != seal:
+                _put(staged.pop(path), path)
+        _put(staged.pop(seal), seal)
+    except BaseException:
+        for name in staged.values():
+            with contextlib.suppress(OSError):
+                name.unlink()
         raise
 
 

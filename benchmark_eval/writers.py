@@ -1,4 +1,4 @@
-"""The only writer (and reader) of one model's files; what they hold is ``benchmark_eval.results``.
+"""The only writer of one model's files; what they hold is ``benchmark_eval.results``.
 
 Undefined values are ``null`` in JSON and empty cells in CSV. Numbers are written with as many
 digits as it takes to read the same number back.
@@ -6,7 +6,6 @@ digits as it takes to read the same number back.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 from collections.abc import Iterator, Sequence
@@ -16,11 +15,10 @@ from typing import Any
 import msgspec
 
 from benchmark_eval.benchmark import Benchmark
-from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.files import write_bytes_atomic, write_text_atomic
+from benchmark_eval.files import write_together
 from benchmark_eval.hits import HitTable
 from benchmark_eval.names import neutral
-from benchmark_eval.results import SCHEMA_VERSION, Evaluation, to_dict
+from benchmark_eval.results import Evaluation, to_dict
 from benchmark_eval.text_report import render_text
 
 SUMMARY_COLUMNS = ("model", "split", "category", "metric", "value")
@@ -71,64 +69,29 @@ def write_evaluation(
 ) -> str:
     """Write a model's files and return its report.
 
-    All content is made before the first file is touched, and old files of the model go first,
-    summary.json foremost: whoever finds a summary finds the files that belong to it. Without
-    ``hits`` no detections.csv is written, and none is left.
+    All of them or none (``benchmark_eval.files.write_together``): whoever finds a summary.json
+    finds the files that belong to it. Without ``hits`` no detections.csv is written, and none is
+    left.
     """
-    paths = model_files(output_dir, evaluation.model)
     report = render_text(evaluation)
-    texts = {
+    texts: dict[str, str | None] = {
         "summary.csv": summary_csv(evaluation),
         "per_species.csv": per_species_csv(evaluation, benchmark),
         "report.txt": report,
+        "detections.csv": None if hits is None else detections_csv(hits),
     }
-    if hits is not None:
-        texts["detections.csv"] = detections_csv(hits)
-    summary = summary_json(evaluation)
-    Path(output_dir).mkdir(parents=True, exist_ok=True)
-    for path in paths.values():
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
-    for suffix, text in texts.items():
-        write_text_atomic(paths[suffix], text)
-    write_bytes_atomic(paths["summary.json"], summary)
+    paths = model_files(output_dir, evaluation.model)
+    contents = {
+        paths[suffix]: None if text is None else text.encode() for suffix, text in texts.items()
+    }
+    seal = paths["summary.json"]
+    write_together({**contents, seal: summary_json(evaluation)}, seal)
     return report
 
 
 def summary_json(evaluation: Evaluation) -> bytes:
     """The whole evaluation as indented JSON, ending in a line feed."""
     return msgspec.json.format(msgspec.json.encode(to_dict(evaluation)), indent=1) + b"\n"
-
-
-def read_summary(path: str | Path) -> Evaluation:
-    """Read a ``<model>_summary.json``; ``InputError`` when it is none or of another version."""
-    path = Path(path)
-
-    def fault(kind: str, found: str, wanted: str, cause: str = "") -> InputError:
-        return InputError([Problem(kind, str(path), found, wanted, cause=cause)])
-
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise fault("unreadable", error.strerror or str(error), "a readable summary") from None
-    try:
-        version = msgspec.json.decode(data, type=_Versioned).schema_version
-        if version != SCHEMA_VERSION:
-            raise fault(
-                "schema-version",
-                f"schema version {version}",
-                f"schema version {SCHEMA_VERSION}",
-                "written by another release; evaluate the model again",
-            )
-        return msgspec.json.decode(data, type=Evaluation)
-    except msgspec.DecodeError as error:
-        raise fault(
-            "summary-broken", str(error), "a summary written by this package", "half a file"
-        ) from None
-
-
-class _Versioned(msgspec.Struct):
-    schema_version: int
 
 
 def _cell(value: Any) -> str:

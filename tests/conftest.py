@@ -48,9 +48,10 @@ def pytest_terminal_summary(terminalreporter):
             f"{counts['pycocotools']:,} with pycocotools "
             f"({PARITY_SEED}={os.environ[PARITY_SEED]} draws the same again)"
         )
-    if counts["faults"] or counts["inputs"]:
+    if counts["faults"] or counts["inputs"] or counts["kills"]:
         terminalreporter.write_line(
-            f"trust: {counts['faults']:,} faults planted, {counts['inputs']:,} inputs tried"
+            f"trust: {counts['faults']:,} faults planted, {counts['inputs']:,} inputs tried, "
+            f"{counts['kills']:,} runs killed"
         )
     deviations = sorted((name, n) for name, n in counts.items() if name.startswith("deviation "))
     for name, n in deviations:

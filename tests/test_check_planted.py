@@ -17,6 +17,7 @@ SOURCES = [
     *("benchmark", "coco_files", "taxonomy", "predictions", "manifest", "config", "plan"),
     *("sweep/budgets", "check/benchmark", "check/files", "check/run"),
 ]
+PLANTED = Counter()
 NEVER_FOUND = {
     "missing-folder": "ends in 'could not run'",
     "not-yaml": "ends in 'could not run'",
@@ -44,11 +45,19 @@ def counts(report, *, notes=False):
     return dict(kinds)
 
 
+@pytest.fixture(autouse=True)
+def tell_counts(record_property):
+    before = PLANTED.total()
+    yield
+    record_property("faults", PLANTED.total() - before)
+
+
 def planted(tree, *kinds):
     expected = Counter()
     for kind in kinds:
         PLANTS[kind].change(tree)
         expected.update(PLANTS[kind].finds)
+    PLANTED.update(expected)
     return dict(expected)
 
 

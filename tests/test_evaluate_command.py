@@ -11,8 +11,8 @@ from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.cli import main
 from benchmark_eval.errors import UsageError
 from benchmark_eval.evaluation import evaluate_to_files
-from benchmark_eval.results import OOD_BANDS
-from benchmark_eval.writers import DETECTION_COLUMNS, read_summary
+from benchmark_eval.results import OOD_BANDS, read_summary
+from benchmark_eval.writers import DETECTION_COLUMNS
 
 TRUTH = [[1, 1, [0, 0, 50, 50]], [1, 2, [100, 0, 50, 50]], [2, 1, [0, 0, 50, 50]]]
 FOUND = [[1, 1, [0, 0, 50, 50], 0.9], [1, 1, [100, 0, 50, 50], 0.8], [2, 2, [300, 0, 50, 50], 0.7]]
