@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Better = Literal["higher", "lower", "neither"]
+Better = Literal["higher", "lower", "nearest 0", "neither"]
 Standard = Literal["COCO", "VOC", "benchmark", "ours"]
 
 SPLITS = ("iid_test", "inat_test", "semantic_ood")
@@ -53,6 +53,8 @@ class Metric:
 
 def _suite(block: str, what: str, standard: Standard) -> list[Metric]:
     """The twelve COCO numbers under one block."""
+    tail = "species ignored" if what else "mean over species"
+    per = "an image" if what else "an image and species"
     rows = [
         ("AP_50_95", "AP@[.5:.95]", "Average precision, mean over IoU 0.50, 0.55, ..., 0.95"),
         ("AP_50", "AP@.5", "Average precision at IoU 0.50"),
@@ -60,14 +62,13 @@ def _suite(block: str, what: str, standard: Standard) -> list[Metric]:
         ("AP_small", "AP small", "AP@[.5:.95] of specimens up to 32² px"),
         ("AP_medium", "AP medium", "AP@[.5:.95] of specimens of 32² to 96² px"),
         ("AP_large", "AP large", "AP@[.5:.95] of specimens from 96² px"),
-        ("AR_1", "AR@1", "Recall with 1 detection an image, mean over the IoU thresholds"),
-        ("AR_10", "AR@10", "Recall with 10 detections an image, mean over the IoU thresholds"),
-        ("AR_100", "AR@100", "Recall with 100 detections an image, mean over the IoU thresholds"),
+        ("AR_1", "AR@1", f"Recall with 1 detection {per}, mean over the IoU thresholds"),
+        ("AR_10", "AR@10", f"Recall with 10 detections {per}, mean over the IoU thresholds"),
+        ("AR_100", "AR@100", f"Recall with 100 detections {per}, mean over the IoU thresholds"),
         ("AR_small", "AR small", "AR@100 of specimens up to 32² px"),
         ("AR_medium", "AR medium", "AR@100 of specimens of 32² to 96² px"),
         ("AR_large", "AR large", "AR@100 of specimens from 96² px"),
     ]
-    tail = "species ignored" if what else "mean over species"
     return [
         Metric(block, key, f"{what}{label}", f"{meaning}; {tail}.", standard=standard)
         for key, label, meaning in rows
@@ -134,18 +135,18 @@ def _imbalance() -> list[Metric]:
                 "class_imbalance",
                 f"head_minus_tail_{key}",
                 f"head minus tail {label}",
-                f"Mean {label} of head species minus that of tail species; near 0 serves rare species alike.",
+                f"Mean {label} of head species minus that of tail species; nearest 0 is best: rare species are served alike.",
                 low=-1.0,
-                better="lower",
+                better="nearest 0",
             ),
             Metric(
                 "class_imbalance",
                 f"{key}_train_count_correlation",
                 f"r({label}, training images)",
-                f"Pearson correlation over species of {label} with the number of training images.",
+                f"Pearson correlation over species of {label} with training images; nearest 0 is best.",
                 unit="r",
                 low=-1.0,
-                better="lower",
+                better="nearest 0",
             ),
         ]
     return rows
@@ -160,7 +161,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("prediction_density", "boxes_per_image", "boxes per image", "Predictions per image.", "ratio", 0.0, None, "neither"),
     *_suite("coco", "", "COCO"),
     *_suite("class_agnostic", "class-agnostic ", "benchmark"),
-    Metric("calibration", "ECE", "expected calibration error", "Mean distance of confidence from the share of hits over ten bins; crowd left out.", better="lower"),
+    Metric("calibration", "ECE", "expected calibration error", "Distance of mean confidence from the share of hits in each of ten bins, weighted by boxes; crowd left out.", better="lower"),
     Metric("calibration", "mean_confidence", "mean confidence", "Mean confidence of hits and false positives.", better="neither"),
     _count("calibration", "n_predictions", "boxes judged", "Hits and false positives (boxes on crowd left out)."),
     _count("hierarchical", "n_matched", "hits", "Detections that took a scored specimen."),

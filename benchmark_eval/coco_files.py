@@ -16,7 +16,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.columns import Bools, Floats, Ints, box_columns, float_column, int_column
+from benchmark_eval.columns import (
+    Bools,
+    Floats,
+    Ints,
+    box_columns,
+    finite_boxes,
+    float_column,
+    int_column,
+)
 from benchmark_eval.errors import Problem
 from benchmark_eval.reading import read_input
 
@@ -226,6 +234,8 @@ def _columns(name: str, file: str, coco: _Coco, *, whole: bool) -> RawSplit:
     annotations, images = coco.annotations, coco.images
     box = box_columns(annotations)
     area = float_column(annotations, "area")
+    with np.errstate(over="ignore", invalid="ignore"):  # told with the other bad boxes
+        computed = box[:, 2] * box[:, 3]
     return RawSplit(
         name=name,
         file=file,
@@ -237,7 +247,7 @@ def _columns(name: str, file: str, coco: _Coco, *, whole: bool) -> RawSplit:
         image=int_column(annotations, "image_id"),
         category=int_column(annotations, "category_id"),
         boxes=box,
-        area=np.where(np.isnan(area), box[:, 2] * box[:, 3], area),
+        area=np.where(np.isnan(area), computed, area),
         crowd=int_column(annotations, "iscrowd").astype(np.bool_),
         whole=whole,
     )
@@ -289,7 +299,7 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
             f"image {raw.image[row]}",
             "an id of this file's images",
         )
-    bad = ~np.isfinite(raw.boxes).all(axis=1) | (raw.boxes[:, 2:] < 0).any(axis=1)
+    bad = ~finite_boxes(raw.boxes) | (raw.boxes[:, 2:] < 0).any(axis=1)
     for row in np.flatnonzero(bad):
         fault(
             "annotation-box",
@@ -298,7 +308,7 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
             show(raw.boxes[row].tolist()),
             "finite x, y and w, h >= 0 in px",
         )
-    for row in np.flatnonzero(~np.isfinite(raw.area) | (raw.area < 0)):
+    for row in np.flatnonzero(~bad & (~np.isfinite(raw.area) | (raw.area < 0))):
         fault(
             "annotation-area",
             f"annotation {raw.annotation_ids[row]}",

@@ -50,3 +50,13 @@ def rows_of_ids(ids: Ints, wanted: Ints) -> Ints:
     at = (wanted - ids[0]).view(np.uint64)
     found: Ints = table[np.minimum(at, np.uint64(span + 1)).view(np.int64)]
     return found
+
+
+def finite_boxes(boxes: Floats) -> Bools:
+    """Whether x, y, w, h and what is made of them (far corner, area) are finite numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = boxes[:, :2] + boxes[:, 2:]
+        area = boxes[:, 2] * boxes[:, 3]
+    parts = np.concatenate([boxes, far, area[:, None]], axis=1)
+    finite: Bools = np.isfinite(parts).all(axis=1)
+    return finite

@@ -23,6 +23,7 @@ from benchmark_eval.coco import CAPS
 from benchmark_eval.columns import Bools, Floats, Ints
 from benchmark_eval.matching import Detections, find_pairs
 from benchmark_eval.predictions import Predictions, rows_of_images
+from benchmark_eval.wording import counted, percent
 
 SAMPLE = 2_000
 """Best boxes (one an image, evenly over the images) that the other readings are tried on."""
@@ -50,20 +51,6 @@ LARGE = 50_000
 REPEATED_SHARE = 0.001
 """Share of detections that repeat another to the last digit; suppression leaves none."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-
-
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """A count with its noun: ``1 box``, ``1,200 boxes``."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def percent(part: int, whole: int) -> str:
-    """A share as text: ``7 %``, ``0.02 %``, never 0 for something nor 100 for less than all."""
-    share = 100 * part / whole
-    digits = 0
-    while digits < 6 and part not in (0, whole) and float(f"{share:.{digits}f}") in (0, 100):
-        digits += 1
-    return f"{share:.{digits}f} %"
 
 
 @dataclass(frozen=True)
@@ -383,6 +370,29 @@ def _repeated(evidence: Evidence) -> Iterator[str]:
         )
 
 
+def _taxonomy(evidence: Evidence) -> Iterator[str]:
+    """Species that the taxonomy does not place: their names are counted as in no genus at all."""
+    truth, categories = evidence.truth, evidence.benchmark.categories
+    scored = np.unique(truth.category[~truth.crowd])
+    placeless = scored[categories.genus_code[scored] < 0]
+    if len(placeless):
+        first = categories.names[int(placeless[0])]
+        yield (
+            f"{len(placeless)} of {counted(len(scored), 'scored species', 'scored species')} "
+            f"({first}, ...) without a genus in the taxonomy: no name is in the right genus for "
+            "them; likely names that differ between the taxonomy and the annotation files"
+            if len(placeless) > 1
+            else f"1 scored species ({first}) without a genus in the taxonomy: no name is in the "
+            "right genus for it"
+        )
+    bands = {categories.distance_band[row] for row in scored.tolist()}
+    if truth.name == "semantic_ood" and bands == {""}:
+        yield (
+            "no unseen species has a distance band in the taxonomy: nothing is told by band; "
+            "the column distance_band_vs_trainable is missing or blank"
+        )
+
+
 WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "dropped records": _dropped,
     "another split": _other_split,
@@ -393,6 +403,7 @@ WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "held-out ids": _held_out_ids,
     "tied scores": _tied_scores,
     "repeated records": _repeated,
+    "taxonomy": _taxonomy,
 }
 """Every warning by its kind, most serious first."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from benchmark_eval.matching import find_pairs, localise, order_detections
 from benchmark_eval.metrics.bands import ood_by_band
 from benchmark_eval.metrics.calibration import calibration
 from benchmark_eval.metrics.chance import chance
+from benchmark_eval.metrics.confusions import confusions
 from benchmark_eval.metrics.decomposition import decomposition
 from benchmark_eval.metrics.detection_cap import detection_cap
 from benchmark_eval.metrics.hierarchical import hierarchical
@@ -42,6 +44,8 @@ from benchmark_eval.results import (
     SplitEvaluation,
     to_dict,
 )
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,9 @@ class Options:
             faults.append(f"splits: unknown {', '.join(odd)}; known are {', '.join(KNOWN_SPLITS)}")
         if len(set(self.splits)) < len(self.splits):
             faults.append(f"splits: one stands twice in {', '.join(self.splits)}")
-        if isinstance(self.iou, bool) or not 0 < self.iou <= 1:
-            faults.append(f"iou is {self.iou}; wanted is a number in (0, 1]")
+        number = isinstance(self.iou, int | float) and not isinstance(self.iou, bool)
+        if not (number and 0 < self.iou <= 1):
+            faults.append(f"iou is {self.iou!r}; wanted is a number in (0, 1]")
         if self.engine not in get_args(Engine):
             faults.append(f"engine is {self.engine!r}; wanted is one of {get_args(Engine)}")
         if self.on_invalid not in get_args(OnInvalid):
@@ -130,7 +135,7 @@ def evaluate_to_files(
     if fault:
         raise UsageError(f"model name {model_name!r}: {fault}")
     options = Options(tuple(splits), iou, engine, on_invalid)
-    loaded = open_benchmark(benchmark, options.splits)
+    loaded = open_benchmark(benchmark)
     evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
     report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
     if not quiet:
@@ -138,6 +143,8 @@ def evaluate_to_files(
     for split, result in evaluation.per_split.items():
         for warning in result.warnings:
             print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
+        for note in result.notes:
+            log.info("%s, %s: %s", model_name, split, note)
     return evaluation
 
 
@@ -153,7 +160,7 @@ def evaluate(
 
     Faults of all prediction files are collected before any is raised.
     """
-    loaded = open_benchmark(benchmark, options.splits)
+    loaded = open_benchmark(benchmark)
     truths = [loaded.split(split) for split in options.splits]
     per_split: dict[str, SplitEvaluation] = {}
     confidence: dict[str, HitConfidence] = {}
@@ -250,6 +257,7 @@ def evaluate_split(
         decomposition=decomposition(data, coco.AP_50, agnostic.AP_50),
         density=density(data),
         chance=chance(data),
+        confusions=confusions(data),
         detection_cap=detection_cap(data, as_one, match_as_one),
         operating_point=operating_point(data),
         **bands,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,8 @@ def save_index(benchmark: Benchmark, path: str | Path) -> None:
         np.savez(stream, allow_pickle=False, **arrays)
 
 
-def read_index(path: str | Path, splits: Iterable[str] | None = None) -> Benchmark:
-    """Load an index, of ``splits`` only where given (others are not even read from disk).
+def read_index(path: str | Path) -> Benchmark:
+    """Load an index.
 
     ``InputError`` when the file is missing, truncated, or of another version.
     """
@@ -116,12 +116,11 @@ def read_index(path: str | Path, splits: Iterable[str] | None = None) -> Benchma
             columns: dict[str, Any] = {n: store[f"categories/{n}"] for n in _CATEGORY_ARRAYS}
             columns |= {n: texts(f"categories/{n}") for n in _CATEGORY_TEXTS}
             categories = Categories(**columns)
-            chosen = [s for s in texts("splits") if splits is None or s in set(splits)]
             truths = {
                 split: SplitTruth(
                     name=split, **{name: store[f"split/{split}/{name}"] for name in _SPLIT_ARRAYS}
                 )
-                for split in chosen
+                for split in texts("splits")
             }
             train = None
             if "train/n_images" in store:
@@ -148,11 +147,9 @@ def read_index(path: str | Path, splits: Iterable[str] | None = None) -> Benchma
     return Benchmark(categories, truths, train, digests)
 
 
-def open_benchmark(
-    source: str | Path | Benchmark, splits: Iterable[str] | None = None
-) -> Benchmark:
+def open_benchmark(source: str | Path | Benchmark) -> Benchmark:
     """A benchmark from its folder, from an index file, or as it is."""
     if isinstance(source, Benchmark):
         return source
     path = Path(source)
-    return read_index(path, splits) if path.suffix == ".npz" else load_benchmark(path)
+    return read_index(path) if path.suffix == ".npz" else load_benchmark(path)

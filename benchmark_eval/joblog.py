@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib.metadata
 import logging
 import platform
 import sys
@@ -44,9 +45,10 @@ def job(
         logging.captureWarnings(capture=True)
         warnings.simplefilter("default")
         logger.info(
-            "benchmark-eval %s, Python %s, %s",
+            "benchmark-eval %s, Python %s, numpy %s, msgspec %s, %s",
             __version__,
             platform.python_version(),
+            *map(importlib.metadata.version, ("numpy", "msgspec")),
             platform.platform(),
         )
         try:

@@ -68,7 +68,12 @@ _FAMILIES = {
         "Differences and separations between splits, under `summary`.",
     ),
 }
-_BETTER = {"higher": "higher is better", "lower": "lower is better", "neither": ""}
+_BETTER = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "nearest 0": "nearest 0 is best",
+    "neither": "",
+}
 _ORIGIN = {
     "COCO": "COCO (pycocotools)",
     "VOC": "PASCAL VOC",

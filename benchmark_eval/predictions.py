@@ -15,7 +15,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -29,6 +29,7 @@ from benchmark_eval.columns import (
     Floats,
     Ints,
     box_columns,
+    finite_boxes,
     float_column,
     int_column,
     rows_of_ids,
@@ -71,6 +72,15 @@ REASONS = {
 class _Prediction(msgspec.Struct, gc=False):
     image_id: int
     category_id: int
+    bbox: tuple[float, float, float, float]
+    score: float
+
+
+class _WithFloatIds(msgspec.Struct, gc=False):
+    """The same record as it comes from a table of floats: 7.0 for 7."""
+
+    image_id: float
+    category_id: float
     bbox: tuple[float, float, float, float]
     score: float
 
@@ -258,9 +268,12 @@ def _last_cut(text: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _typed_columns(stream: _Source, hasher: Any) -> _Columns:
+def _typed_columns(
+    stream: _Source, hasher: Any, record: type[_Prediction | _WithFloatIds]
+) -> _Columns:
     """Decode piece by piece; ``msgspec.DecodeError`` or ``OverflowError`` at the first fault."""
-    decoder = msgspec.json.Decoder(list[_Prediction])
+    decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
+    id_column = int_column if record is _Prediction else _whole_column
     ids: list[Ints] = []
     kinds: list[Ints] = []
     found: list[Floats] = []
@@ -271,13 +284,21 @@ def _typed_columns(stream: _Source, hasher: Any) -> _Columns:
         except msgspec.DecodeError as fault:
             done = sum(map(len, scores))
             raise msgspec.DecodeError(f"after {done} records: {fault}") from None
-        ids.append(int_column(records, "image_id"))
-        kinds.append(int_column(records, "category_id"))
+        ids.append(id_column(records, "image_id"))
+        kinds.append(id_column(records, "category_id"))
         scores.append(float_column(records, "score"))
         found.append(box_columns(records))
     return _Columns(
         np.concatenate(ids), np.concatenate(kinds), np.concatenate(found), np.concatenate(scores)
     )
+
+
+def _whole_column(records: Sequence[Any], name: str) -> Ints:
+    """An id column that was written as floats; ``msgspec.DecodeError`` if one is not whole."""
+    column = float_column(records, name)
+    if not ((column == np.trunc(column)) & (np.abs(column) < 2**53)).all():
+        raise msgspec.DecodeError(f"{name} is not whole")
+    return column.astype(np.int64)
 
 
 def _records(data: bytes, file: str) -> list[Any]:
@@ -445,7 +466,7 @@ def _check_values(
             else "class numbers of the model instead of the benchmark's ids",
         )
     strike(
-        ~np.isfinite(boxes).all(axis=1),
+        ~finite_boxes(boxes),
         "bbox-not-finite",
         "bbox",
         lambda row: str(boxes[row].tolist()),
@@ -474,20 +495,25 @@ def _check_values(
 
 def _read_columns(path: Path, faults: _Faults, *, digest: bool) -> tuple[_Columns, Ints, str]:
     """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
-    hasher = hashlib.sha256() if digest else None
-    try:
-        with _Source(path) as stream:
-            columns = _typed_columns(stream, hasher)
-        place = np.arange(len(columns.score))
-        if hasher is not None and path.suffix == ".gz":
-            hasher = _hash_file(path)
-        return columns, place, hasher.hexdigest() if hasher is not None else ""
-    except (msgspec.DecodeError, OverflowError, UnicodeDecodeError, RecursionError) as error:
-        first = str(error)  # told fault by fault below, outside the handler: no context is chained
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, faults.file, error) from None
-    except MemoryError:
-        raise _no_memory(faults.file, "") from None
+    first = ""
+    for record in (_Prediction, _WithFloatIds):
+        hasher = hashlib.sha256() if digest else None
+        try:
+            with _Source(path) as stream:
+                columns = _typed_columns(stream, hasher, record)
+            place = np.arange(len(columns.score))
+            if hasher is not None and path.suffix == ".gz":
+                hasher = _hash_file(path)
+            return columns, place, hasher.hexdigest() if hasher is not None else ""
+        except (msgspec.DecodeError, OverflowError, UnicodeDecodeError, RecursionError) as error:
+            # told fault by fault below, outside the handler: no context is chained
+            first = first or str(error)
+            if "got `float`" not in first:
+                break
+        except (OSError, EOFError, zlib.error) as error:
+            raise _unreadable(path, faults.file, error) from None
+        except MemoryError:
+            raise _no_memory(faults.file, "") from None
     try:
         with _Source(path) as stream:
             data = stream.read_all()

@@ -222,6 +222,16 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
     enrichment_tribe: float | None
 
 
+class Confusion(msgspec.Struct, frozen=True, kw_only=True):
+    """One pair of species that the model confuses: ``n`` of ``n_found`` hits got this name."""
+
+    true_species: str
+    named_species: str
+    n: int
+    n_found: int
+    same_genus: bool
+
+
 class DetectionCap(msgspec.Struct, frozen=True, kw_only=True):
     """What COCO's cap of 100 detections an image hides, as class-agnostic AR."""
 
@@ -265,7 +275,10 @@ class OperatingPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """All families of one split. ``ood_by_band`` is present on semantic_ood only."""
+    """All families of one split. ``ood_by_band`` is present on semantic_ood only.
+
+    ``confusions`` are the most frequent wrong names, most frequent first.
+    """
 
     warnings: list[str]
     notes: list[str]
@@ -281,6 +294,7 @@ class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
     decomposition: Decomposition
     density: Density
     chance: Chance
+    confusions: list[Confusion] = []
     detection_cap: DetectionCap
     operating_point: OperatingPoint
 

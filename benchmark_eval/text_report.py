@@ -8,6 +8,7 @@ import msgspec
 
 from benchmark_eval.catalogue import BY_PATH, SPLIT_LABEL
 from benchmark_eval.results import Evaluation, SplitEvaluation
+from benchmark_eval.wording import percent
 
 WIDTH = 88
 BLOCKS = (
@@ -69,25 +70,46 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
     """Two or three plain sentences a split, made from its numbers."""
     for split, result in evaluation.per_split.items():
         d = result.decomposition
-        if d.detection_recall is None or d.classification_loss is None:
+        if not d.n_gt:
             yield f"{SPLIT_LABEL[split]}: no scored specimens, nothing can be told."
             continue
-        missed = 1 - d.detection_recall
-        text = f"{SPLIT_LABEL[split]} (n = {d.n_gt:,}): {d.detection_recall:.0%} of specimens found"
+        found = f"{percent(d.n_matched_tp, d.n_gt)} of specimens found"
+        text = f"{SPLIT_LABEL[split]} (n = {d.n_gt:,}): {found}"
         if d.is_species_meaningful:
-            worse = "naming" if d.classification_loss > missed else "finding"
+            missed = d.n_gt - d.n_matched_tp
+            wrong = d.n_matched_tp - sum(s.n_correct_species for s in result.per_species.values())
             text += (
-                f"; {missed:.0%} lost to finding, {d.classification_loss:.0%} to naming: "
-                f"{worse} is the larger loss"
+                f"; {percent(missed, d.n_gt)} lost to finding, {percent(wrong, d.n_gt)} to naming: "
+                f"{_larger(missed, wrong)}"
             )
         yield text + "."
-        strata = result.density.strata
-        if strata.one.recall is not None and strata.multi.recall is not None:
+        one, more = result.density.strata.one, result.density.strata.multi
+        if one.n_gt and more.n_gt:
             yield (
-                f"    by density: {strata.one.recall:.0%} found where one specimen is on the image "
-                f"(n = {strata.one.n_gt:,}), {strata.multi.recall:.0%} where there are more "
-                f"(n = {strata.multi.n_gt:,})."
+                f"    by density: {percent(one.n_matched_tp, one.n_gt)} found where one specimen "
+                f"is on the image (n = {one.n_gt:,}), {percent(more.n_matched_tp, more.n_gt)} "
+                f"where there are more (n = {more.n_gt:,})."
             )
+        if d.is_species_meaningful and result.confusions:
+            worst = result.confusions[0]
+            yield (
+                f"    most frequent wrong name: {worst.true_species} called {worst.named_species}, "
+                f"{worst.n} of {worst.n_found} found"
+                f"{' (same genus)' if worst.same_genus else ''}."
+            )
+            congeners = sum(c.n for c in result.confusions if c.same_genus)
+            listed = sum(c.n for c in result.confusions)
+            yield (
+                f"    of the {listed} wrong names in the {len(result.confusions)} most frequent "
+                f"confusions, {congeners} are congeners of the true species."
+            )
+
+
+def _larger(missed: int, wrong: int) -> str:
+    """Which loss is the larger one."""
+    if missed == wrong:
+        return "both the same" if missed else "nothing is lost"
+    return f"{'naming' if wrong > missed else 'finding'} is the larger loss"
 
 
 def _split(result: SplitEvaluation) -> Iterator[str]:
@@ -138,6 +160,15 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
         yield f"    {name:<12}{s.n_images:>8,}{s.n_gt:>8,}" + "".join(
             f"{number(cell):>8}" for cell in cells
         )
+    if result.confusions:
+        yield ""
+        yield "  Most frequent wrong names"
+        yield f"    {'true species':<32}{'named':<32}{'n':>5}{'of':>6}  genus"
+        for c in result.confusions:
+            yield (
+                f"    {c.true_species:<32}{c.named_species:<32}{c.n:>5}{c.n_found:>6}  "
+                f"{'same' if c.same_genus else 'other'}"
+            )
     yield ""
     yield "  At a confidence cut"
     yield (

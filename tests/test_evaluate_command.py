@@ -142,8 +142,9 @@ def test_python_gives_what_the_file_holds_and_writes_nothing(place, capsys):
     assert sorted(place.rglob("*")) == before
     assert result == json.loads((place / "o/m_summary.json").read_text())
     assert result["summary"]["photography_robustness_gap_AP_50_shared_species"] is not None
-    with pytest.raises(UsageError, match="iou"):
-        run_evaluation(place / "b", place / "p", iou=2.0, quiet=True)
+    for iou in (2.0, "0.5", None, True):
+        with pytest.raises(UsageError, match="iou"):
+            run_evaluation(place / "b", place / "p", iou=iou, quiet=True)
 
 
 def test_summary_json_holds_the_aliases_and_the_tables_do_not(place):
@@ -244,3 +245,52 @@ def test_both_engines_agree_and_an_index_serves_as_the_folder_does(place):
         )
         tables.append((place / "o/m_summary.csv").read_bytes())
     assert tables[0] == tables[1] == tables[2]
+
+
+def report(place):
+    assert run(place, "--quiet") == 0
+    return (place / "o/m_report.txt").read_text()
+
+
+def test_report_says_which_loss_is_larger_and_who_is_taken_for_whom(place):
+    text = report(place)
+    # of 3 specimens 2 are found and 1 of these is rightly named
+    assert (
+        "in-distribution (n = 3): 67 % of specimens found; 33 % lost to finding, "
+        "33 % to naming: both the same." in text
+    )
+    assert "most frequent wrong name: Genus0 species2 called Genus0 species1, 1 of 1 found" in text
+    found = read_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
+    assert [(c.true_species, c.named_species, c.n, c.same_genus) for c in found] == [
+        ("Genus0 species2", "Genus0 species1", 1, True)
+    ]
+
+
+def test_report_of_a_perfect_model_blames_nobody(place):
+    write_predictions(place / "p", "iid_test", [[*row, 0.9] for row in TRUTH])
+    assert "0 % lost to finding, 0 % to naming: nothing is lost." in report(place)
+
+
+def test_a_taxonomy_that_does_not_know_the_species_is_told(place, capsys):
+    write_taxonomy(place / "b", [55, 56, 57], band="")
+    assert run(place, "--quiet") == 0
+    told = capsys.readouterr().err
+    assert "2 of 2 scored species (Genus0 species1, ...) without a genus in the taxonomy" in told
+    assert "no unseen species has a distance band" in told
+
+
+def test_a_folder_and_its_index_give_the_same_bytes(place):
+    from benchmark_eval.index import save_index
+
+    write_split(place / "b", "train", TRUTH)
+    save_index(load_benchmark(place / "b"), place / "i.npz")
+    seen = []
+    for source in ("b", "i.npz"):
+        evaluate_to_files(
+            benchmark=place / source,
+            predictions_dir=place / "p",
+            output_dir=place / "o",
+            model_name="m",
+        )
+        seen.append({path.name: path.read_bytes() for path in (place / "o").iterdir()})
+    assert seen[0] == seen[1]

@@ -242,3 +242,24 @@ def test_a_file_full_of_one_fault_is_counted_and_not_listed_to_the_end(benchmark
     assert "5,000 problems of kind 'score-range' in all" in text
     assert "record 5000, image_id" in text
     assert len(text.splitlines()) == 1 + 20 + 1 + 1
+
+
+def test_ids_from_a_table_of_floats_are_read_by_the_quick_way(benchmark, tmp_path, monkeypatch):
+    rows = [record(image_id=9.0, category_id=2.0), record(image_id=3, category_id=1.0)]
+    monkeypatch.setattr(module, "_tolerant_columns", None)  # not called
+    found = read(benchmark, tmp_path, json.dumps(rows))
+    assert (found.image.tolist(), found.category.tolist()) == ([2, 0], [1, 0])
+    assert found.sha256 == hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("value", [3.5, 2.0**53, -0.5, 1e300])
+def test_a_float_that_is_no_id_is_told(benchmark, tmp_path, value):
+    with pytest.raises(InputError, match="record 1, image_id"):
+        read(benchmark, tmp_path, json.dumps([record(image_id=3.0), record(image_id=value)]))
+
+
+@pytest.mark.parametrize("box", [[1e308, 0, 1e308, 1], [0, 0, 1e200, 1e200]])
+@pytest.mark.filterwarnings("error")
+def test_a_box_whose_corner_or_area_overflows_is_invalid(benchmark, tmp_path, box):
+    with pytest.raises(InputError, match="record 0, bbox"):
+        read(benchmark, tmp_path, json.dumps([record(bbox=box)]))
