@@ -40,7 +40,7 @@ def pytest_terminal_summary(terminalreporter):
     counts = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if getattr(report, "when", None) == "call":
+            if getattr(report, "when", None) == "teardown":  # holds the properties of all phases
                 counts.update({name: n for name, n in report.user_properties if type(n) is int})
     if counts["yardstick"] or counts["pycocotools"]:
         terminalreporter.write_line(
