@@ -254,7 +254,7 @@ def evaluate_split(
         calibration=calibration(data),
         hierarchical=hierarchical(data),
         class_imbalance=class_imbalance(benchmark, split, species),
-        decomposition=decomposition(data, coco.AP_50, agnostic.AP_50),
+        decomposition=decomposition(data, predictions, coco.AP_50, agnostic.AP_50),
         density=density(data),
         chance=chance(data),
         confusions=confusions(data),

@@ -16,7 +16,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -121,6 +121,17 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.score)
+
+    def with_left_out(self) -> Predictions:
+        """All detections, those of unlisted categories behind the others."""
+        left = self.left_out
+        return replace(
+            self,
+            image=np.concatenate([self.image, left.image]),
+            category=np.concatenate([self.category, left.category]),
+            boxes=np.concatenate([self.boxes, left.boxes]),
+            score=np.concatenate([self.score, left.score]),
+        )
 
     @property
     def n_left_out(self) -> int:

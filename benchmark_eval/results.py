@@ -148,11 +148,16 @@ class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
-    """Finding against naming, from the localisation matching."""
+    """Finding against naming, from the localisation matching.
+
+    ``detection_recall_any_name`` counts boxes of categories too that the split does not list,
+    which all other numbers leave out.
+    """
 
     n_gt: int
     n_matched_tp: int
     detection_recall: float | None
+    detection_recall_any_name: float | None = None
     classification_given_detection_acc: float | None
     acc_genus_given_det: float | None
     acc_tribe_given_det: float | None

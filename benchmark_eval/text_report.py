@@ -83,6 +83,16 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
                 f"{_larger(missed, wrong)}"
             )
         yield text + "."
+        any_name = d.detection_recall_any_name
+        if (
+            any_name is not None
+            and d.detection_recall is not None
+            and any_name > d.detection_recall
+        ):
+            yield (
+                f"    {any_name:.1%} of specimens are found when boxes named as a species that "
+                "this split does not list count too; such boxes are left out of all other numbers."
+            )
         one, more = result.density.strata.one, result.density.strata.multi
         if one.n_gt and more.n_gt:
             yield (

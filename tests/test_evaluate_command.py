@@ -294,3 +294,13 @@ def test_a_folder_and_its_index_give_the_same_bytes(place):
         )
         seen.append({path.name: path.read_bytes() for path in (place / "o").iterdir()})
     assert seen[0] == seen[1]
+
+
+def test_a_beetle_found_under_an_unlisted_name_is_told_apart_from_a_missed_one(place):
+    # inat_test lists species 1 alone; the box is right, its name is another trained species
+    write_predictions(place / "p", "inat_test", [[1, 2, [0, 0, 50, 50], 0.9]])
+    text = report(place)
+    d = read_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
+    assert d.detection_recall == 0.0  # as the benchmark's evaluator has it
+    assert d.detection_recall_any_name == 1.0
+    assert "100.0% of specimens are found when boxes named as a species that" in text
