@@ -156,6 +156,7 @@ def _split(split, value, species_ap):
             **dict.fromkeys(
                 [
                     "detection_recall",
+                    "detection_recall_any_name",
                     "classification_given_detection_acc",
                     "acc_genus_given_det",
                     "acc_tribe_given_det",
