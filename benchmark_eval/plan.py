@@ -9,11 +9,12 @@ up and write nothing.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark_eval.config import Config
@@ -24,8 +25,6 @@ from benchmark_eval.state import DigestCache, stamp_text, text_digest, write_sta
 
 ANNOTATIONS = Path("detection", "annotations_coco")
 TAXONOMY = "species_taxonomy.csv"
-MODEL_STAMPS = "models"
-"""Folder of the stamps of single models, beside those of the benchmark, the tables, the report."""
 SUFFIXES = (".json", ".json.gz")
 _PATH_KEYS = ("benchmark_dir", "predictions_dir", "manifest")
 _PATTERN_MARK = re.compile(r"[{}<>]")
@@ -50,21 +49,23 @@ class Layout:
         """Stamp of ``benchmark``, ``sweep`` or ``report``."""
         return self.state / f"{part}.json"
 
-    def model_stamp(self, model: str) -> Path:
+    # text rather than Path for what is made once a model, each time the workflow is loaded
+    def model_stamp(self, model: str) -> str:
         """Stamp of one model."""
-        return self.state / MODEL_STAMPS / f"{model}.json"
+        return f"{self.results}/.state/models/{model}.json"
 
-    def summary(self, model: str) -> Path:
+    def summary(self, model: str) -> str:
         """The summary that one model's evaluation leaves."""
-        return self.results / "models" / model / f"{model}_summary.json"
+        return f"{self.results}/models/{model}/{model}_summary.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A sweep that can run. ``models`` are those with all prediction files, in table order.
 
-    ``missing`` are models of the manifest without them (``allow_missing`` only). Without a
-    benchmark and a manifest in the config there is no model, and whoever asks for a file is told.
+    ``missing`` are models of the manifest without them (``allow_missing`` only); ``files`` are what
+    the planning process found. Without a benchmark and a manifest in the config there is no model,
+    and whoever asks for a file is told.
     """
 
     config: Config
@@ -72,6 +73,7 @@ class Plan:
     entries: Mapping[str, ModelEntry]
     models: tuple[str, ...]
     missing: tuple[str, ...]
+    files: Mapping[str, list[str]] = field(default_factory=dict)
 
     def require_set(self) -> None:
         """Raise UsageError where the config names no data."""
@@ -79,17 +81,26 @@ class Plan:
         if unset:
             raise UsageError(NOTHING_SET.format(keys=" and ".join(unset)))
 
-    def model_pattern(self) -> str:
-        """A regular expression for the names of the manifest's models and nothing else."""
-        return "|".join(re.escape(name) for name in self.entries) or "(?!)"
+    def entry(self, model: str) -> ModelEntry:
+        """A model's row of the manifest; UsageError for a name that is not in it."""
+        self.require_set()
+        if model not in self.entries:
+            near = difflib.get_close_matches(model, self.entries, n=1)
+            raise UsageError(
+                f"{self.config.manifest} has no model {model!r}"
+                + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+        return self.entries[model]
 
     def predictions_dir(self, model: str) -> Path:
         """The folder of a model's prediction files."""
-        return _predictions_dir(self.config, self.entries[model])
+        return _predictions_dir(self.config, self.entry(model))
 
     def prediction_files(self, model: str) -> list[str]:
         """A model's prediction files, one a split; InputError where one is not there."""
-        files, problems = find_prediction_files(self.config, self.entries[model])
+        if model in self.files:
+            return self.files[model]
+        files, problems = find_prediction_files(self.config, self.entry(model))
         if problems:
             raise InputError(problems)
         return files
@@ -145,6 +156,7 @@ def load_plan(
         entries,
         models=tuple(name for name in entries if name in files),
         missing=tuple(name for name in entries if name not in files),
+        files=files,
     )
     _write_stamps(plan, files, tell)
     return plan
@@ -372,16 +384,26 @@ def _recorded_missing(stamp: Path) -> tuple[str, ...]:
     return ()
 
 
-def remove_outdated(made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]]) -> None:
+def settle_outdated(
+    made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]], *, trusted: bool = False
+) -> None:
     """Remove results whose record of what they were made from is not the present stamp.
 
     ``made`` has (record, stamp, results) for each set of results. Snakemake leaves old results in
-    place when a job before them fails; nobody could tell them from new ones.
+    place when a job before them fails; nobody could tell them from new ones. With ``trusted``
+    (``--touch``: the user vouches for what is there) the record is brought up to date instead.
     """
     for record, stamp, results in made:
+        now = made_from = None
         with contextlib.suppress(OSError):
-            if Path(record).read_bytes() == Path(stamp).read_bytes():
-                continue
+            now = Path(stamp).read_bytes()
+            made_from = Path(record).read_bytes()
+        if now is not None and made_from == now:
+            continue
+        if trusted:
+            if now is not None and made_from is not None:
+                Path(record).write_bytes(now)
+            continue
         for result in (record, *results):
             with contextlib.suppress(FileNotFoundError):
                 Path(result).unlink()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import benchmark_eval
@@ -81,24 +80,32 @@ def import_closure(root: Path, start: str) -> list[str]:
                 raise FileNotFoundError(f"{root} has no module {start}")
             continue
         files.add(path.relative_to(root).as_posix())
-        source = path.read_text(encoding="utf-8")
+        source = _text(path)
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
         queue += [module.rpartition(".")[0] or PACKAGE, *_imported(source, package)]
         files.update(data_files[name] for name in _DATA_NAME.findall(source) if name in data_files)
     return sorted(files)
 
 
-def _imported(source: str, package: str) -> Iterator[str]:
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def _imported(source: str, package: str) -> list[str]:
     """Names of this package's modules that a source may import, and of things in them.
 
     Read off the text: parsing all sources would cost each job some 50 ms.
     """
+    imported: list[str] = []
     for base, names, modules in _IMPORT.findall(source):
         plain = re.sub(r"#[^\n]*|[()]", "", names or modules)
         first = [part.split()[0] for part in plain.split(",") if part.strip()]
         home = _absolute(base, package)
         found = first if modules else [home, *(f"{home}.{name}" for name in first)]
-        yield from (name for name in found if name.split(".")[0] == PACKAGE)
+        imported += [name for name in found if name.split(".")[0] == PACKAGE]
+    return imported
 
 
 def _source_of(root: Path, module: str) -> Path | None:

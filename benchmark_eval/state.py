@@ -178,7 +178,7 @@ def require_same_package(search_paths: Iterable[str]) -> None:
 
 def stamp_text(content: Mapping[str, Any]) -> str:
     """A stamp's content as text: equal for equal content."""
-    return json.dumps(content, indent=1, sort_keys=True) + "\n"
+    return json.dumps(content, separators=(",", ":"), sort_keys=True) + "\n"
 
 
 def write_stamp(path: str | Path, text: str, result: str | Path | None = None) -> bool:
@@ -188,14 +188,13 @@ def write_stamp(path: str | Path, text: str, result: str | Path | None = None) -
     (a clock that ran ahead, a file system that counts whole seconds) it is dated back, because
     Snakemake will compare the two.
     """
-    path = Path(path)
-    with contextlib.suppress(OSError):
-        if path.read_bytes() == text.encode():
+    with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123  (many, each load)
+        if stream.read() == text.encode():
             return False
     write_text_atomic(path, text, sync=False)
     if result is not None:
         with contextlib.suppress(FileNotFoundError):
-            stamped = path.stat().st_mtime_ns
+            stamped = os.stat(path).st_mtime_ns  # noqa: PTH116
             status = os.stat(result)  # noqa: PTH116
             if status.st_mtime_ns >= stamped:
                 os.utime(result, ns=(status.st_atime_ns, stamped - 1_000_000_000))

@@ -12,7 +12,7 @@ from workflow_sweep import MODELS, Sweep
 from benchmark_eval import recovery
 from benchmark_eval.config import read_config
 from benchmark_eval.errors import InputError, UsageError
-from benchmark_eval.plan import load_plan, remove_outdated
+from benchmark_eval.plan import load_plan, settle_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
 
 
@@ -34,15 +34,9 @@ def test_models_are_in_table_order_whatever_the_manifest_says(sweep):
     assert list(plan().models) == order
 
 
-def test_the_pattern_of_models_is_these_names_and_no_others(sweep):
-    import re
-
-    sweep.write_manifest({"a.b": MODELS["NA"], "a.b+c|d": MODELS["1e5"]})
-    pattern = re.compile(plan(main=False).model_pattern())
-    assert pattern.fullmatch("a.b")
-    assert pattern.fullmatch("a.b+c|d")
-    assert not pattern.fullmatch("axb")
-    assert not pattern.fullmatch("d")
+def test_a_model_that_is_not_in_the_manifest_is_told(sweep):
+    with pytest.raises(UsageError, match="has no model '008'; did you mean '007'"):
+        plan().prediction_files("008")
 
 
 def test_only_the_planning_process_writes(sweep):
@@ -172,7 +166,7 @@ def test_results_stay_where_record_and_stamp_agree_and_go_where_not(tmp_path):
             path.unlink(missing_ok=True)
             if text is not None:
                 path.write_text(text)
-        remove_outdated([(record, stamp, [result, tmp_path / "never made"])])
+        settle_outdated([(record, stamp, [result, tmp_path / "never made"])])
         return result.exists()
 
     assert remaining("1", "1")

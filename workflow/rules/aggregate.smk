@@ -3,7 +3,7 @@ rule aggregate:
     input:
         summaries=summaries,
         index="results/benchmark/index.npz",
-        manifest=manifest_files,
+        manifest=ancient(local(manifest_files)),
         stamp="results/.state/sweep.json",
     output:
         aggregated="results/aggregated/aggregated.json",

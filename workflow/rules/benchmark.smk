@@ -1,7 +1,7 @@
 # The benchmark, read and checked once; every evaluation loads the index in milliseconds.
 rule index_benchmark:
     input:
-        files=benchmark_files,
+        files=ancient(local(benchmark_files)),
         stamp="results/.state/benchmark.json",
     output:
         index="results/benchmark/index.npz",

@@ -4,7 +4,7 @@ from snakemake.logging import logger
 
 from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import BenchmarkEvalError
-from benchmark_eval.plan import load_plan, remove_outdated
+from benchmark_eval.plan import load_plan, settle_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
 from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.state import require_same_package
@@ -46,13 +46,10 @@ except BenchmarkEvalError as fault:
     raise plain(fault) from None
 
 
+# A name has no slash; whether it is a model of the manifest, the plan tells. All names as one pattern
+# would be exact too, but Snakemake scans it for every file of every job (1,530 models: 5 seconds).
 wildcard_constraints:
-    model=PLAN.model_pattern(),
-
-
-def given(paths):
-    """Files of the user: taken as they lie, whatever their time. Stamps tell when they change."""
-    return [ancient(local(str(path))) for path in paths]
+    model="[^/]+",
 
 
 def asked(find, *args):
@@ -63,16 +60,21 @@ def asked(find, *args):
         raise plain(fault) from None
 
 
+# The user's own files, taken as they lie: rules mark them ancient, because stamps tell when their
+# content changes, and local, because paths in the config start at the working directory even where
+# this workflow is a module with a prefix.
+
+
 def benchmark_files(wildcards):
-    return given(asked(PLAN.benchmark_files))
+    return asked(PLAN.benchmark_files)
 
 
 def prediction_files(wildcards):
-    return given(asked(PLAN.prediction_files, wildcards.model))
+    return asked(PLAN.prediction_files, wildcards.model)
 
 
 def manifest_files(wildcards):
-    return given(asked(PLAN.manifest_files))
+    return asked(PLAN.manifest_files)
 
 
 def summaries(wildcards):

@@ -2,7 +2,7 @@
 # digests, those of the benchmark and of the scoring code, and the options.
 rule evaluate_model:
     input:
-        predictions=prediction_files,
+        predictions=ancient(local(prediction_files)),
         index="results/benchmark/index.npz",
         stamp="results/.state/models/{model}.json",
     output:
@@ -22,9 +22,8 @@ rule evaluate_model:
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1500 * attempt,
-        runtime=lambda wildcards, attempt: 15 * attempt,
+        runtime=30,
     params:
-        predictions_dir=lambda wildcards: str(PLAN.predictions_dir(wildcards.model)),
         splits=list(PLAN.config.splits),
         iou=PLAN.config.iou,
         engine=PLAN.config.engine,

@@ -8,7 +8,7 @@ from benchmark_eval.joblog import job
 with job(snakemake.log[0]):
     evaluate_to_files(
         benchmark=snakemake.input.index,
-        predictions_dir=snakemake.params.predictions_dir,
+        predictions_dir=Path(snakemake.input.predictions[0]).parent,
         output_dir=Path(snakemake.output.summary).parent,
         model_name=snakemake.wildcards.model,
         splits=tuple(snakemake.params.splits),
