@@ -54,9 +54,11 @@ def rows_of_ids(ids: Ints, wanted: Ints) -> Ints:
 
 def finite_boxes(boxes: Floats) -> Bools:
     """Whether x, y, w, h and what is made of them (far corner, area) are finite numbers."""
+    x, y, w, h = boxes.T
     with np.errstate(over="ignore", invalid="ignore"):
-        far = boxes[:, :2] + boxes[:, 2:]
-        area = boxes[:, 2] * boxes[:, 3]
-    parts = np.concatenate([boxes, far, area[:, None]], axis=1)
-    finite: Bools = np.isfinite(parts).all(axis=1)
+        # nothing that is not finite can vanish in this sum, but it can be too large itself
+        finite: Bools = np.isfinite((x + w) + (y + h) + w * h)
+        for row in np.flatnonzero(~finite).tolist():
+            far, area = boxes[row, :2] + boxes[row, 2:], boxes[row, 2] * boxes[row, 3]
+            finite[row] = np.isfinite(np.r_[boxes[row], far, area]).all()
     return finite

@@ -403,14 +403,17 @@ WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "held-out ids": _held_out_ids,
     "tied scores": _tied_scores,
     "repeated records": _repeated,
-    "taxonomy": _taxonomy,
 }
-"""Every warning by its kind, most serious first."""
+"""Every warning about predictions by its kind, most serious first."""
+
+BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {"taxonomy": _taxonomy}
+"""Warnings about the benchmark that every evaluation repeats; ``check`` tells them once."""
 
 
-def warnings_of(evidence: Evidence) -> list[str]:
+def warnings_of(evidence: Evidence, *, of_benchmark: bool = True) -> list[str]:
     """Likely mistakes of one split's predictions, most serious first; none on sound ones."""
-    return [text for warning in WARNINGS.values() for text in warning(evidence)]
+    asked = [*WARNINGS.values(), *(BENCHMARK_WARNINGS.values() if of_benchmark else ())]
+    return [text for warning in asked for text in warning(evidence)]
 
 
 # --------------------------------------------------------------------------------------------

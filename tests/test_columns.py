@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_eval import columns
-from benchmark_eval.columns import rows_of_ids
+from benchmark_eval.columns import finite_boxes, rows_of_ids
 
 IDS = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-30, 30)
@@ -28,3 +28,14 @@ def test_table_and_bisection_agree_at_the_ends(monkeypatch, widest):
     ids = np.array([-3, 4, 9], np.int64)
     wanted = np.array([-4, -3, -2, 9, 10, 2**63 - 1, -(2**63)], np.int64)
     assert rows_of_ids(ids, wanted).tolist() == [-1, 0, -1, 2, -1, -1, -1]
+
+
+huge = st.floats() | st.sampled_from([1e308, -1e308, 1.7e308, 1e154, 1e200, -1e200])
+
+
+@given(st.lists(st.tuples(huge, huge, huge, huge), max_size=8))
+def test_boxes_are_finite_with_their_far_corner_and_area(boxes):
+    array = np.array(boxes, np.float64).reshape(-1, 4)
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [[*b, b[0] + b[2], b[1] + b[3], b[2] * b[3]] for b in array]
+    assert finite_boxes(array).tolist() == [bool(np.isfinite(row).all()) for row in parts]

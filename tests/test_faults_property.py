@@ -63,6 +63,7 @@ nothing_numeric = st.one_of(
     st.none(), st.booleans(), st.text(max_size=5), st.lists(st.integers(), max_size=3)
 )
 not_finite = st.sampled_from([math.nan, math.inf, -math.inf])
+overflowing = st.sampled_from([[1, 1e308, 1, 1e308], [0, 0, 1e200, 1e200], [1.7e308, 0, 1e308, 0]])
 number = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -74,7 +75,7 @@ def with_bad_number(bad):
 
 
 any_id = st.integers(-(2**63), 2**63 - 1)
-negative = st.floats(max_value=-1e-300, allow_infinity=False)
+negative = st.floats(-1e150, -1e-300)
 FAULTS = {
     "record-shape": (None, st.one_of(nothing_numeric, number)),
     "id-type": (
@@ -90,7 +91,7 @@ FAULTS = {
         ),
     ),
     "score-type": ("score", nothing_numeric),
-    "bbox-not-finite": ("bbox", with_bad_number(not_finite)),
+    "bbox-not-finite": ("bbox", with_bad_number(not_finite) | overflowing),
     "bbox-negative": (
         "bbox",
         st.tuples(box_number, box_number, negative, box_number | negative).map(list),

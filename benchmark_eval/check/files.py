@@ -58,7 +58,8 @@ def check_file(task: Task, context: Context) -> FileResult:
     texts: list[str] = []
     if context.sound:
         truth = context.benchmark.split(task.split)
-        texts = warnings_of(Evidence(predictions, truth, context.benchmark))
+        evidence = Evidence(predictions, truth, context.benchmark)
+        texts = warnings_of(evidence, of_benchmark=False)
     findings = tuple(
         Problem(
             "likely-mistake",
