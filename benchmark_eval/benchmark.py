@@ -104,12 +104,14 @@ class Benchmark:
 
     ``splits`` holds the splits whose files exist. ``train`` is ``None`` without ``train.json``.
     ``digests`` maps each file that was read, relative to the benchmark folder, to its SHA-256.
+    ``description`` is what the first annotation file's ``info`` says of the data.
     """
 
     categories: Categories
     splits: dict[str, SplitTruth]
     train: TrainIncidence | None
     digests: dict[str, str] = field(default_factory=dict)
+    description: str = ""
 
     @property
     def digest(self) -> str:
@@ -332,7 +334,8 @@ def _assemble(
     )
     splits = {raw.name: _split_truth(raw, categories) for raw in raws}
     known = {name: splits[name] for name in KNOWN_SPLITS if name in splits}
-    return Benchmark(categories, known, train, digests)
+    description = next((raw.description for raw in raws if raw.description), "")
+    return Benchmark(categories, known, train, digests, description)
 
 
 def _odd_bands(benchmark: Benchmark) -> Iterator[Problem]:

@@ -56,6 +56,7 @@ class _Coco(msgspec.Struct):
     images: list[_Image]
     annotations: list[_Annotation]
     categories: list[_Category]
+    info: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class RawSplit:
     boxes: Floats
     area: Floats
     crowd: Bools
+    description: str = ""
+    """What the file's ``info`` says of itself, on one line."""
     whole: bool = True
     """Whether every image and category record could be read."""
 
@@ -153,7 +156,10 @@ class _Tolerant:
             return None
         self.lost = None in images or None in categories
         return _Coco(
-            [i for i in images if i], [a for a in annotations if a], [c for c in categories if c]
+            [i for i in images if i],
+            [a for a in annotations if a],
+            [c for c in categories if c],
+            tree.get("info"),
         )
 
     def _record(self, kind: str, index: int, record: object) -> dict[str, Any] | None:
@@ -249,8 +255,14 @@ def _columns(name: str, file: str, coco: _Coco, *, whole: bool) -> RawSplit:
         boxes=box,
         area=np.where(np.isnan(area), computed, area),
         crowd=int_column(annotations, "iscrowd").astype(np.bool_),
+        description=_description(coco.info),
         whole=whole,
     )
+
+
+def _description(info: object) -> str:
+    text = info.get("description") if isinstance(info, dict) else None
+    return " ".join(text.split())[:500] if isinstance(text, str) else ""
 
 
 def _repeated(values: Ints) -> Ints:

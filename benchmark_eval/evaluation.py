@@ -200,6 +200,7 @@ def evaluate(
             schema_version=SCHEMA_VERSION,
             scoring_code=_scoring_code(),
             inputs=dict(sorted(inputs.items())),
+            benchmark=loaded.description,
         ),
     )
     return evaluation, tables

@@ -26,7 +26,7 @@ from benchmark_eval.benchmark import (
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.files import atomic_writer
 
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 
 # all that zipfile and numpy raise on bytes that they did not write
 _BROKEN = (
@@ -74,6 +74,7 @@ def save_index(benchmark: Benchmark, path: str | Path) -> None:
         arrays[f"categories/{name}"] = getattr(benchmark.categories, name)
     for name in _CATEGORY_TEXTS:
         arrays[f"categories/{name}"] = _texts(getattr(benchmark.categories, name))
+    arrays["description"] = _texts([benchmark.description])
     arrays["splits"] = _texts(tuple(benchmark.splits))
     for split in benchmark.splits.values():
         for name in _SPLIT_ARRAYS:
@@ -128,6 +129,7 @@ def read_index(path: str | Path) -> Benchmark:
                     int(store["train/n_images"]),
                     *(store[f"train/{name}"] for name in ("image", "category", "n_objects")),
                 )
+            (description,) = texts("description")
             flat = texts("digests")
             digests = dict(zip(flat[::2], flat[1::2], strict=True))
     except FileNotFoundError:
@@ -144,7 +146,7 @@ def read_index(path: str | Path) -> Benchmark:
                 )
             ]
         ) from error
-    return Benchmark(categories, truths, train, digests)
+    return Benchmark(categories, truths, train, digests, description)
 
 
 def open_benchmark(source: str | Path | Benchmark) -> Benchmark:

@@ -352,12 +352,16 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """What the numbers came from. Inputs maps a role (``predictions/iid_test``) to a SHA-256."""
+    """What the numbers came from. Inputs maps a role (``predictions/iid_test``) to a SHA-256.
+
+    ``benchmark`` is what the annotation files say of themselves.
+    """
 
     package_version: str
     schema_version: int
     scoring_code: str
     inputs: dict[str, str]
+    benchmark: str = ""
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):

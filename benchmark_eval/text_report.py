@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 import msgspec
@@ -41,6 +42,8 @@ def _lines(evaluation: Evaluation) -> Iterator[str]:
     yield "=" * WIDTH
     yield "Bark and Ambrosia Beetle Detection Benchmark: evaluation of one model"
     yield f"Model: {evaluation.model}"
+    if evaluation.provenance.benchmark:
+        yield from textwrap.wrap(f"Data: {evaluation.provenance.benchmark}", WIDTH)
     yield f"Localisation IoU {evaluation.config.iou_threshold:g}; n/a means not defined"
     yield "=" * WIDTH
     yield ""

@@ -229,3 +229,20 @@ def test_a_lost_image_record_makes_no_fault_of_its_annotations(tmp_path):
     with pytest.raises(InputError) as fault:
         load_benchmark(tmp_path)
     assert [problem.kind for problem in fault.value.problems] == ["id-type"]
+
+
+@pytest.mark.parametrize(
+    ("info", "description"),
+    [
+        ({"description": "Some\n data"}, "Some data"),
+        ({}, ""),
+        ("text", ""),
+        ({"description": 5}, ""),
+    ],
+)
+def test_what_the_data_say_of_themselves_is_kept(tmp_path, info, description):
+    small(tmp_path / "b")
+    edit(tmp_path / "b" / ANNOTATIONS / "iid_test.json", lambda tree: tree.update(info=info))
+    assert load_benchmark(tmp_path / "b").description == description
+    write_index(tmp_path / "b", tmp_path / "i.npz")
+    assert read_index(tmp_path / "i.npz").description == description
