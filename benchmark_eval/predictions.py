@@ -1,6 +1,6 @@
 """A split's detections as columns, strictly checked against the benchmark.
 
-The file is decoded in pieces of a few MB straight into columns, so that memory follows the
+The file is decoded in pieces straight into columns, so that memory follows the
 columns and not the text. The typed decoder stops at the first fault; only then does a tolerant
 pass read the file again and name every fault of every record.
 """
@@ -38,7 +38,7 @@ from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.reading import available_memory, check_size, open_input
 from benchmark_eval.results import OnInvalid
 
-PIECE = 4 * 1024 * 1024
+PIECE = 512 * 1024
 """Bytes of JSON text that are decoded at a time."""
 
 LONGEST_RECORD = 64 * 1024 * 1024
