@@ -90,7 +90,8 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that every format looks the same
     for axes in figure.axes:  # the layout's solver leaves other last bits in each process
-        axes.set_position([round(value, 5) for value in axes.get_position().bounds])
+        left, bottom, width, height = (round(v, 5) for v in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
     for kind in formats:
         stream = io.BytesIO()
         figure.savefig(stream, format=kind, metadata=_METADATA[kind])
