@@ -24,8 +24,9 @@ def job(
 ) -> Iterator[None]:
     """Send log, standard output, warnings and faults of a job to its log file.
 
-    A fault that this package raises on purpose is also told on standard error and ends the
-    process with code 1; any other one leaves its traceback in the log and goes on. ``stamp`` as
+    A fault that this package raises on purpose, or one of the file system (a full disk), is also
+    told on standard error and ends the process with code 1; any other one leaves its traceback in
+    the log and goes on. ``stamp`` as
     it was when the job began is kept under ``record`` once the job is done. The log is locked
     meanwhile: where a killed run has left this very job running, the new one waits for its end,
     so that the old one cannot write last.
@@ -58,6 +59,10 @@ def job(
                 write_bytes_atomic(record, made_from)
         except BenchmarkEvalError as fault:
             print(f"error: {fault}", file=stream)
+            print(f"error: {fault}", file=sys.stderr)
+            sys.exit(1)
+        except OSError as fault:
+            traceback.print_exc(file=stream)
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(1)
         except BaseException:

@@ -132,7 +132,8 @@ def load_plan(
     """Find the models of a sweep and their files; in the main process also write all stamps.
 
     ``tell`` gets lines of progress. Raises InputError with every problem of the manifest, or
-    every missing, empty or doubled prediction file of every model, or what cannot be read.
+    every missing, empty or doubled prediction file of every model, or what cannot be read;
+    UsageError where stamps cannot be written.
     """
     layout = Layout(Path(results))
     if config.unset():
@@ -158,7 +159,10 @@ def load_plan(
         missing=tuple(name for name in entries if name not in files),
         files=files,
     )
-    _write_stamps(plan, files, tell)
+    try:
+        _write_stamps(plan, files, tell)
+    except OSError as fault:
+        raise UsageError(f"cannot keep what results are made from: {fault}") from fault
     return plan
 
 

@@ -44,6 +44,16 @@ def test_any_other_fault_leaves_its_traceback_in_the_log_and_goes_on(tmp_path):
     assert "test_workflow_joblog.py" in (tmp_path / "log").read_text()
 
 
+def test_a_fault_of_the_file_system_is_told_in_one_line(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop, job(tmp_path / "log"):
+        (tmp_path / "not/there").write_text("x")
+    assert stop.value.code == 1
+    assert "Traceback" in (tmp_path / "log").read_text()
+    err = capsys.readouterr().err
+    assert err.startswith("error: [Errno 2] No such file or directory")
+    assert len(err.splitlines()) == 1
+
+
 def test_the_record_is_the_stamp_as_it_was_when_the_job_began(tmp_path):
     log, record, stamp = (tmp_path / name for name in ("log", "record", "stamp"))
     stamp.write_text("made from this")

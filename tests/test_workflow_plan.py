@@ -132,6 +132,12 @@ def test_paths_that_snakemake_would_read_as_patterns_are_refused(sweep, key):
     assert f"config, {key}" in [problem.file for problem in caught.value.problems]
 
 
+def test_results_that_cannot_be_written_are_told(sweep):
+    (sweep.folder / "results").write_text("a file where the folder should be")
+    with pytest.raises(UsageError, match=r"cannot keep what results are made from.*results"):
+        plan()
+
+
 def test_a_folder_that_is_no_benchmark(sweep):
     sweep.configure(benchmark_dir="data/predictions")
     with pytest.raises(InputError) as caught:
