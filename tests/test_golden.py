@@ -1,0 +1,88 @@
+"""The same inputs give the same bytes: those that are kept here, and under any surroundings."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "golden"
+SCRIPT = HERE / "sweep.py"
+
+
+def run(folder, *options, **environment):
+    """Run the sweep in a process of its own; returns {name: digest} and what it said."""
+    done = subprocess.run(
+        [sys.executable, SCRIPT, folder, *options],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    lines = [line.split("  ") for line in done.stdout.splitlines()]
+    return {name: digest for digest, name in lines}, done.stderr
+
+
+def test_golden_sweep(tmp_path):
+    """If this fails after a change meant to change numbers: sweep.py --renew, and say so."""
+    found, _ = run(tmp_path)
+    for path in HERE.glob("expected/*.csv"):
+        (made,) = tmp_path.rglob(f"results/**/{path.name}")
+        assert made.read_text() == path.read_text(), path.name
+    expected = (HERE / "expected/SHA256SUMS").read_text().splitlines()
+    assert [f"{digest}  {name}" for name, digest in sorted(found.items())] == expected
+
+
+def dispatched():
+    """Features of this processor for which numpy has code of its own, the plainest first."""
+    from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+
+    return [name for name in __cpu_dispatch__ if __cpu_features__[name]]
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    """A larger sweep, whose sums are long enough to be added up in different ways."""
+    found, _ = run(tmp_path_factory.mktemp("usual"), "--size", "30", "--plots")
+    assert len(found) == 61
+    return found
+
+
+SURROUNDINGS = {
+    "another hash seed": {"PYTHONHASHSEED": "1"},
+    "a third hash seed": {"PYTHONHASHSEED": "4294967295"},
+    "another locale": {"LC_ALL": "C", "LANG": "tr_TR.UTF-8"},
+    "no UTF-8": {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "another time zone": {"TZ": "Asia/Kathmandu"},
+    "OpenBLAS for Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+    "OpenBLAS for Nehalem": {"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "1"},
+    "numpy without the newest features": {"NPY_DISABLE_CPU_FEATURES": " ".join(dispatched()[-1:])},
+    "numpy without any features": {"NPY_DISABLE_CPU_FEATURES": " ".join(dispatched())},
+}
+
+
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_same_bytes_under_other_surroundings(usual, tmp_path, name):
+    found, said = run(tmp_path, "--size", "30", "--plots", **SURROUNDINGS[name])
+    assert "NPY_DISABLE_CPU_FEATURES" not in said  # numpy warns of features that it cannot disable
+    assert found == usual
+
+
+def test_same_bytes_in_another_folder_and_order(usual, tmp_path):
+    folder = tmp_path / "a folder with blanks, (and) more"
+    found, _ = run(folder, "--size", "30", "--plots", "--reverse")
+    assert found == usual
+
+
+def test_the_layout_leaves_no_last_bits_of_its_solver(tmp_path):
+    """They follow addresses in memory; names in an SVG are made from them."""
+    from benchmark_eval.report.figures import house_style, panels, save
+
+    with house_style():
+        figure, axes = panels(2, 3)
+        axes[0][0].set_ylabel("a label that takes room")
+        save(figure, tmp_path / "figure", ["svg"])
+    sides = [side for panel in figure.axes for side in panel.get_position().bounds]
+    assert len(sides) == 24
+    assert sides == [pytest.approx(round(side, 6), abs=1e-15) for side in sides]
