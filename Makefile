@@ -72,7 +72,12 @@ rulegraph: setup ## draw the rules into docs/rulegraph.svg (needs graphviz)
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	$(BIN)/benchmark-eval synth --output-dir "$$folder" --scale 0.01 > /dev/null; \
 	$(BIN)/snakemake --quiet --directory "$$folder" --rulegraph dot --config benchmark_dir=benchmark \
-	  predictions_dir=predictions manifest=manifest.csv | dot -Tsvg > docs/rulegraph.svg
+	  predictions_dir=predictions manifest=manifest.csv \
+	  | sed 's/graph\[/graph[rankdir=LR, /' | dot -Tsvg > docs/rulegraph.svg
+
+.PHONY: bench-scaling
+bench-scaling: setup ## measure how a sweep grows with its models; writes docs/scaling.md
+	$(BIN)/python benchmarks/scaling.py
 
 format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff check --fix .

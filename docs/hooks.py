@@ -54,6 +54,8 @@ def made() -> dict[str, str]:
         "reference/config.md": keys_page(schemas["config"]),
         "reference/manifest.md": keys_page(schemas["manifest"]),
         "reference/commands.md": commands_page(),
+        "reference/files.md": files_page(schemas),
+        "contributing.md": (PACKAGE.parent / "CONTRIBUTING.md").read_text(),
         **{
             f"reference/{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False)
             for name, schema in schemas.items()
@@ -99,6 +101,29 @@ def allowed(rules: Mapping[str, Any]) -> str:
     if "pattern" in rules:
         return f"text that matches `{rules['pattern']}`"
     return "text" if rules["type"] == "string" else "a path, or `null`"
+
+
+def files_page(schemas: Mapping[str, Any]) -> str:
+    """Where each schema is, and the keys that its file begins with."""
+    files = {
+        "config": "`config/config.yaml`",
+        "manifest": "a row of the manifest",
+        "summary": "`<model>_summary.json`",
+        "aggregated": "`aggregated.json`",
+    }
+    lines = ["# Files and schemas", "", "| file | JSON schema | keys |", "|---|---|---|"]
+    for name, file in files.items():
+        keys = ", ".join(f"`{key}`" for key in _properties(schemas[name]))
+        lines.append(f"| {file} | [{name}.schema.json]({name}.schema.json) | {keys} |")
+    lines += ["", "The CSV files: [Tables of a sweep](../sweep.md)."]
+    return "\n".join(lines) + "\n"
+
+
+def _properties(schema: Mapping[str, Any]) -> list[str]:
+    """The top keys of a schema, behind its reference if it has one."""
+    if "$ref" in schema:
+        schema = schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    return list(schema["properties"])
 
 
 def commands_page() -> str:
