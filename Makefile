@@ -65,7 +65,7 @@ bench-map: setup ## time the mAP tool on 500,000 detections
 
 .PHONY: docs rulegraph
 docs: setup ## build the documentation into site/; a warning fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 rulegraph: setup ## draw the rules into docs/rulegraph.svg (needs graphviz)
 	@command -v dot > /dev/null || { echo "no dot here: apt-get install graphviz" >&2; exit 2; }
