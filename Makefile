@@ -44,6 +44,15 @@ test: setup ## run all tests
 test-deep: setup ## run the property tests with 10,000 examples each
 	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
+.PHONY: test-slurm test-report
+test-slurm: setup ## run a sweep on a real Slurm on this host (as root; installs Debian's packages)
+	.ci/debian-packages slurm-wlm munge
+	$(BIN)/python tests/slurm/run.py
+
+test-report: setup ## read Snakemake's report of a sweep in a browser (installs Chromium)
+	.ci/debian-packages chromium
+	$(BIN)/python tests/browser/report_page.py
+
 lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
