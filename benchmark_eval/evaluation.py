@@ -143,6 +143,7 @@ def evaluate_to_files(
     for split, result in evaluation.per_split.items():
         for warning in result.warnings:
             print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
+            log.info("%s, %s: warning: %s", model_name, split, warning)
         for note in result.notes:
             log.info("%s, %s: %s", model_name, split, note)
     return evaluation

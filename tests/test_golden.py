@@ -45,7 +45,7 @@ def dispatched():
 def usual(tmp_path_factory):
     """A larger sweep, whose sums are long enough to be added up in different ways."""
     found, _ = run(tmp_path_factory.mktemp("usual"), "--size", "30", "--plots")
-    assert len(found) == 61
+    assert len(found) > 60
     return found
 
 
@@ -85,4 +85,4 @@ def test_the_layout_leaves_no_last_bits_of_its_solver(tmp_path):
         save(figure, tmp_path / "figure", ["svg"])
     sides = [side for panel in figure.axes for side in panel.get_position().bounds]
     assert len(sides) == 24
-    assert sides == [pytest.approx(round(side, 6), abs=1e-15) for side in sides]
+    assert sides == [pytest.approx(round(side, 5), abs=1e-15) for side in sides]

@@ -178,6 +178,23 @@ def test_equal_warnings_stand_once_with_their_models(sweep):
     assert second.startswith("- semantic_ood, 3 models (m0, m1 and m2): the like of: 2,000 boxes")
 
 
+def test_notes_stand_under_the_warnings_in_the_same_way(sweep):
+    def noted(seed):
+        return {"value": 0.3, "per_split__iid_test__notes": [f"{seed + 3} images without a box"]}
+
+    cells = [((f"m{s}", "a", GU, "1", s), noted(s)) for s in range(2)]
+    cells.append((("m2", "a", GU, "1", 2), 0.3))
+    table = sweep(cells)
+    assert [(note.split, note.alike, note.models) for note in table.notes] == [
+        ("iid_test", False, ["m0", "m1"])
+    ]
+    text = render(table)
+    assert section(text, "Warnings").strip() == "None."
+    assert section(text, "Notes").strip() == (
+        "- iid_test, 2 models (m0 and m1): the like of: 3 images without a box"
+    )
+
+
 def test_caveats_and_provenance(sweep, tmp_path):
     table = sweep(three("a", "a", GU, "1", 0.2))
     text = render(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmark_eval.catalogue import BAND_LABEL, HEADLINE, SPLIT_LABEL
@@ -21,7 +21,7 @@ from benchmark_eval.report.lookup import BY_NAME
 from benchmark_eval.report.markdown import MISSING, cell, count, escape, listing, table
 from benchmark_eval.report.sentences import Facts, budget, condition
 from benchmark_eval.sweep.completeness import by_condition
-from benchmark_eval.sweep.tables import CSV_FILES, Aggregated
+from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
 PLOTS_PLACE = "../plots"
@@ -102,7 +102,8 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
         (f"{CONFIDENCE}: can it be trusted?", [*facts.confidence(), "", *pictures(CONFIDENCE)]),
         ("How to read these numbers", _caveats(table)),
         ("What is missing", _missing(table)),
-        ("Warnings", _warnings(table)),
+        ("Warnings", _told(table.warnings)),
+        ("Notes", _told(table.notes)),
         ("All conditions", _all_conditions(table)),
         ("Provenance", _provenance(table)),
     ]  # fmt: skip
@@ -254,11 +255,12 @@ def _missing(data: Aggregated) -> list[str]:
     return lines
 
 
-def _warnings(data: Aggregated) -> list[str]:
-    if not data.warnings:
+def _told(items: Sequence[ModelWarnings]) -> list[str]:
+    """Warnings or notes, each once with the models that have it."""
+    if not items:
         return ["None."]
     lines = []
-    for item in data.warnings:
+    for item in items:
         names = listing([escape(name) for name in item.models], most=5)
         text = escape(item.text) if item.alike else f"the like of: {escape(item.text)}"
         lines.append(f"- {item.split}, {count(len(item.models), 'model')} ({names}): {text}")

@@ -90,10 +90,7 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that every format looks the same
     for axes in figure.axes:
-        # the solver's last bits follow addresses in memory, and SVG names are made from them
-        x, y, width, height = (round(side, 6) for side in axes.get_position().bounds)
-        axes.set_position((x, y, width, height))
-    for axes in figure.axes:  # the layout's solver leaves other last bits in each process
+        # the solver's last bits follow addresses in memory, and names in an SVG are made from them
         left, bottom, width, height = (round(v, 5) for v in axes.get_position().bounds)
         axes.set_position((left, bottom, width, height))
     for kind in formats:

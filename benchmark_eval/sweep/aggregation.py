@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -142,7 +142,8 @@ def assemble(
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         ignored=list(collected.ignored),
-        warnings=_warnings(collected.models),
+        warnings=_alike((m, m.warnings) for m in collected.models),
+        notes=_alike((m, m.notes) for m in collected.models),
         learning_curves=curves,
         target_species_curves=grid,
         target_vs_nontarget=gaps,
@@ -341,10 +342,13 @@ def _model_row(
     )
 
 
-def _warnings(models: Sequence[ModelResult]) -> list[tables.ModelWarnings]:
+def _alike(
+    told: Iterable[tuple[ModelResult, Sequence[tuple[str, str]]]],
+) -> list[tables.ModelWarnings]:
+    """What models are told, (split, text) each, gathered where only the numbers differ."""
     held: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for model in models:
-        for split, text in model.warnings:
+    for model, texts in told:
+        for split, text in texts:
             kind = _NUMBER.sub("#", text)
             held.setdefault((split, kind), []).append((text, model.entry.model_name))
     return [

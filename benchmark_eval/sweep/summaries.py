@@ -76,6 +76,7 @@ class ModelResult:
     cuts: dict[str, tuple[float, ...]]
     operating: dict[str, NDArray[np.float64]]
     warnings: tuple[tuple[str, str], ...]
+    notes: tuple[tuple[str, str], ...]
     config: results.RunConfig
     provenance: results.Provenance
     digest: str
@@ -245,6 +246,7 @@ def extract(
             for split, block in splits.items()
         },
         warnings=tuple((s, text) for s, block in splits.items() for text in block.warnings),
+        notes=tuple((s, text) for s, block in splits.items() for text in block.notes),
         config=evaluation.config,
         provenance=evaluation.provenance,
         digest=digest,

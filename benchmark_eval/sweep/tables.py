@@ -139,7 +139,7 @@ class MissingSeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelWarnings(msgspec.Struct, frozen=True, kw_only=True):
-    """Warnings on a split that differ in their numbers at most, and the models that got them.
+    """Warnings (or notes) on a split that differ in their numbers at most, and their models.
 
     ``text`` is the first model's; ``alike`` says that every model's reads the same.
     """
@@ -198,6 +198,7 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     missing: list[MissingSeed]
     ignored: list[str]
     warnings: list[ModelWarnings]
+    notes: list[ModelWarnings]
     learning_curves: list[CurveRow]
     target_species_curves: list[TargetRow]
     target_vs_nontarget: list[TargetGapRow]
