@@ -344,6 +344,7 @@ def _curve_metrics() -> tuple[CurveMetric, ...]:
                 *(() if ood else ("detection_recall_any_name",)),
                 "species_recall",
                 "classification_loss",
+                "localisation_loss",
             )
         ]
         if split != "inat_test":

@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.names import name_fault, name_key
+from benchmark_eval.names import is_formula, name_fault, name_key
 from benchmark_eval.reading import read_input
 
 REGIMES = ("global_uniform", "incremental_natural", "incremental_uniform_targets")
@@ -59,9 +59,8 @@ class Condition:
         return REGIMES[self.regime_order]
 
     def __str__(self) -> str:
-        letter = "p" if self.regime == "incremental_natural" else "k"
         place = "" if self.architecture == ONE_ARCHITECTURE else f"{self.architecture} "
-        return f"{place}{self.regime} {letter}={self.k_or_p}"
+        return f"{place}{self.regime} {budget_text(self.regime, self.k_or_p)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +254,15 @@ class _Reader:
                 at=at,
                 field="model_name",
             )
+        architecture = row.get("architecture", "")
+        if is_formula(architecture):
+            self.add(
+                "architecture",
+                f"a name that starts with {architecture[0]!r}: {_show(architecture)}",
+                "a name that no spreadsheet takes for a formula",
+                at=at,
+                field="architecture",
+            )
         condition = self.condition(row, at)
         seed = self.seed(row["seed"], at)
         if len(self.problems) > before or condition is None or seed is None:
@@ -371,6 +379,11 @@ class _Reader:
                     if has_architecture
                     else "for several architectures add a column 'architecture'",
                 )
+
+
+def budget_text(regime: str, k_or_p: str) -> str:
+    """A budget for reading: ``k=5``, ``p=0.1``."""
+    return f"{'p' if regime == 'incremental_natural' else 'k'}={k_or_p}"
 
 
 def parse_budget(regime: str, text: str) -> tuple[float, str] | None:

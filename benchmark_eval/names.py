@@ -22,6 +22,7 @@ def name_fault(name: str) -> str | None:
         (name != name.strip(), "with blanks at an end"),
         ("/" in name or "\\" in name, "with a slash"),
         (name[:1] in ("-", "."), f"that starts with {name[:1]!r}"),
+        (is_formula(name), f"that starts with {name[:1]!r}, as a formula of a spreadsheet does"),
         (".." in name, "with '..'"),
         (odd != " ", f"with the control character U+{ord(odd):04X}"),
         (
@@ -37,11 +38,14 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would run a cell with this text."""
+    return text[:1] in ("=", "+", "-", "@", "\t", "\r")
+
+
 def neutral(cell: object) -> object:
     """A cell of a CSV file: a text that a spreadsheet would run as a formula gets an apostrophe.
 
-    Only names can start so: of a manifest, or of the species in a benchmark's files.
+    Models and architectures are never called so; species in a benchmark's files may be.
     """
-    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + cell
-    return cell
+    return f"'{cell}" if isinstance(cell, str) and is_formula(cell) else cell

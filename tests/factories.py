@@ -1,5 +1,6 @@
 """Small benchmarks and made-up evaluations whose every number is known beforehand."""
 
+import itertools
 import json
 
 import msgspec
@@ -101,7 +102,10 @@ def _split(split, value, species_ap):
         "image_mean_species_accuracy_given_det": value,
         "image_mean_species_recall": value,
     }
-    strata = dict.fromkeys(("1", "2-10", ">10", ">1"), stratum)
+
+    def strata():
+        return {key: dict(stratum) for key in ("1", "2-10", ">10", ">1")}
+
     cut = {
         "confidence": 0.5,
         "n_detections": 3,
@@ -176,7 +180,7 @@ def _split(split, value, species_ap):
             "classification_loss_ratio_note": "",
             "is_species_meaningful": split != "semantic_ood",
         },
-        "density": {"strata": strata, "by_band": {}},
+        "density": {"strata": strata(), "by_band": {}},
         "chance": {
             "n_wrong": 0,
             **dict.fromkeys(
@@ -198,9 +202,9 @@ def _split(split, value, species_ap):
             "AR_uncapped": value,
         },
         "operating_point": {
-            "best_F1": cut,
-            "at_0.25": cut,
-            "at_0.50": cut,
+            "best_F1": dict(cut),
+            "at_0.25": dict(cut),
+            "at_0.50": dict(cut),
             "curve": {
                 "confidence": [i / 100 for i in range(101)],
                 **{
@@ -237,11 +241,11 @@ def _split(split, value, species_ap):
             ),
         }
         block["ood_by_band"] = {
-            "by_band": dict.fromkeys(("near_genus", "mid_tribe", "far_tribe"), band)
+            "by_band": {key: dict(band) for key in ("near_genus", "mid_tribe", "far_tribe")}
         }
-        block["density"]["by_band"] = dict.fromkeys(
-            ("near_genus", "mid_tribe", "far_tribe"), strata
-        )
+        block["density"]["by_band"] = {
+            key: strata() for key in ("near_genus", "mid_tribe", "far_tribe")
+        }
     elif value is not None:
         imbalance = {"n_species_evaluated": len(listed)}
         for at, tier in enumerate(TIERS):
@@ -265,6 +269,15 @@ def _split(split, value, species_ap):
     return block
 
 
+def _spread(node, step):
+    """Every float of a tree moved by a step of its own, so that no two are equal."""
+    for key, old in node.items() if isinstance(node, dict) else enumerate(node):
+        if isinstance(old, dict | list):
+            _spread(old, step)
+        elif isinstance(old, float):
+            node[key] = old + 1e-5 * next(step)
+
+
 def evaluation(
     model,
     value=0.5,
@@ -273,12 +286,16 @@ def evaluation(
     benchmark=(),
     splits=("iid_test", "inat_test", "semantic_ood"),
     warnings=(),
+    notes=(),
+    predictions=(),
+    distinct=False,
     **changes,
 ):
-    """An evaluation whose every metric is ``value``.
+    """An evaluation whose every metric is ``value``, or with ``distinct`` one of its own near it.
 
     ``species_ap`` maps a category id to its AP; ``changes`` sets what stands at a path
-    (``per_split__iid_test__coco__AP_50=0.1``); ``warnings`` are (split, text).
+    (``per_split__iid_test__coco__AP_50=0.1``); ``warnings`` and ``notes`` are (split, text);
+    ``predictions`` maps a split to the digest of its prediction file.
     """
     tree = {
         "schema_version": results.SCHEMA_VERSION,
@@ -303,11 +320,20 @@ def evaluation(
             "package_version": "0.1.0",
             "schema_version": results.SCHEMA_VERSION,
             "scoring_code": "c" * 64,
-            "inputs": {f"benchmark/{name}": sha for name, sha in dict(benchmark).items()},
+            "inputs": {
+                **{f"benchmark/{name}": sha for name, sha in dict(benchmark).items()},
+                **{f"predictions/{name}": sha for name, sha in dict(predictions).items()},
+            },
         },
     }
     for split, text in warnings:
         tree["per_split"][split]["warnings"].append(text)
+    for split, text in notes:
+        tree["per_split"][split]["notes"].append(text)
+    if distinct:
+        step = itertools.count(1)
+        for part in ("headline", "summary", "per_split"):
+            _spread(tree[part], step)
     for path, new in changes.items():
         *parents, last = path.split("__")
         node = tree

@@ -119,7 +119,7 @@ def test_seed_that_is_none_names_the_row(seed, write):
 
 
 def test_names_that_look_like_values_are_kept(write):
-    names = ["NA", "null", "nan", "None", "True", "007", "1e5", "=1+1", "Ips_é", "a b"]
+    names = ["NA", "null", "nan", "None", "True", "007", "1e5", "1+1", "Ips_é", "a b"]
     rows = "".join(f"{n},global_uniform,{k},0\n" for k, n in enumerate(names, start=1))
     assert [m.model_name for m in read_manifest(write(HEADER + rows)).models] == names
 
@@ -128,7 +128,8 @@ def test_names_that_look_like_values_are_kept(write):
     "name",
     [
         "a/b", "a\\b", "..", "a..b", "-rf", ".hidden", " a", "a ", "a\tb", "a\u0000b", "a\u202eb",
-        "a\u2028b", "x" * (MAX_NAME_BYTES + 1), "é" * (MAX_NAME_BYTES // 2 + 1), "a\x85b",
+        "a\u2028b", "=1+1", "+a", "@a",
+        "x" * (MAX_NAME_BYTES + 1), "é" * (MAX_NAME_BYTES // 2 + 1), "a\x85b",
     ],
 )  # fmt: skip
 def test_names_unfit_for_files(name, write):
@@ -136,6 +137,14 @@ def test_names_unfit_for_files(name, write):
     (problem,) = faults(write(HEADER + f'"{name}",global_uniform,1,0\n'))
     assert (problem.kind, problem.field) == ("model-name", "model_name")
     assert problem.found.isprintable()
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+a", "-a", "@a"])
+def test_architectures_that_a_spreadsheet_would_run(name, write):
+    text = f"architecture,{HEADER}{name},ok,global_uniform,1,0\nb,m,global_uniform,1,0\n"
+    (problem,) = faults(write(text))
+    assert (problem.record, problem.field) == ("row 1 (line 2)", "architecture")
+    assert repr(name) in problem.found
 
 
 def test_name_at_the_length_limit_is_fit():
@@ -246,6 +255,10 @@ ROWS = {"model_name": "a", "regime": "global_uniform", "k_or_p": "1", "seed": "0
         ({"seed": "1.5"}, False),
         ({"model_name": "a/b"}, False),
         ({"model_name": "-a"}, False),
+        ({"model_name": "=a"}, False),
+        ({"model_name": "a=+@"}, True),
+        ({"architecture": "+a"}, False),
+        ({"architecture": "a+"}, True),
         ({"model_name": "a..b"}, False),
         ({"model_name": "a "}, False),
         ({"architecture": ""}, False),

@@ -135,6 +135,9 @@ def evaluate(folder, name, output=None):
         "m\u202egnp.exe",
         "m\u2028",
         " m",
+        "=m",
+        "+m",
+        "@m",
         "m" * 300,
         "",
     ],
@@ -148,20 +151,18 @@ def test_a_name_that_is_no_file_name_is_refused(folder, name, capsys):
 
 
 def test_formulas_are_text_in_every_table_of_a_model(folder):
-    evaluate(folder, "+m")
+    evaluate(folder, "m")
     cells = [
         cell
         for path in sorted((folder / "out").glob("*.csv"))
         for row in csv.reader(path.open(newline=""))
         for cell in row
     ]
-    assert "'+m" in cells
     assert "'=Genus0 species1" in cells
     assert [cell for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r"))] == []
     # numbers below zero are numbers
     assert [c for c in cells if c.startswith("-") and not c[1:].replace(".", "").isdigit()] == []
-    summary = json.loads((folder / "out/+m_summary.json").read_text())
-    assert summary["model"] == "+m"
+    summary = json.loads((folder / "out/m_summary.json").read_text())
     assert summary["per_split"]["iid_test"]["per_species"]["1"]["name"] == "=Genus0 species1"
 
 
@@ -188,7 +189,7 @@ def test_markup_in_names_is_text_in_report_and_plots(tmp_path):
     rows = []
     for number, architecture in enumerate(evil):
         for seed in (0, 1):
-            name = f"=m{number}{seed}"
+            name = f"m=1+{number}{seed}"
             rows.append([name, architecture, "global_uniform", "1", str(seed)])
             warnings = [("iid_test", "<b>bold</b> [a](http://example.org)")]
             item = evaluation(name, 0.3 + seed / 10, benchmark=digests, warnings=warnings)

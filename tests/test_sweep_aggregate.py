@@ -17,6 +17,7 @@ from benchmark_eval.cli import cli, main
 from benchmark_eval.errors import InputError
 from benchmark_eval.index import write_index
 from benchmark_eval.sweep import aggregate, tables
+from benchmark_eval.sweep.identical import without_false_intervals
 
 GU, IN, TA = BUDGETS
 
@@ -124,11 +125,140 @@ def test_curves_of_two_architectures_three_regimes_a_missing_seed_and_an_undefin
     assert b["iid_head_AP_50_mean"] == "0.9"
     header = list(rows[0])
     assert header[:4] == ["architecture", "regime", "k_or_p", "n_seeds"]
-    assert header[4:-1] == [
+    assert header[-2:] == ["missing_models", "identical_predictions"]
+    assert header[4:-2] == [
         f"{m.name}_{part}"
         for m in CURVE_METRICS
         for part in ("mean", "std", "n", "ci95_low", "ci95_high")
     ]
+
+
+PLACES = {
+    "iid": "iid_test", "inat": "inat_test", "ood": "semantic_ood",
+    **{f"ood_{band}": f"semantic_ood/{band}" for band in ("near_genus", "mid_tribe", "far_tribe")},
+}  # fmt: skip
+BLOCKS = {
+    "AP_50_95": "coco", "AP_50": "coco", "AP_75": "coco", "AR_100": "coco",
+    "ECE": "calibration", "mean_confidence": "calibration",
+    "correct_genus": "hierarchical", "correct_tribe": "hierarchical",
+    **dict.fromkeys(("head_AP_50", "medium_AP_50", "tail_AP_50", "head_minus_tail_AP_50",
+                     "AP_50_train_count_correlation"), "class_imbalance"),
+}  # fmt: skip
+
+
+def stands_at(tree, name):
+    """The number of a summary that a column of the sweep's tables stands for, by its name alone."""
+    prefix = max((p for p in PLACES if name.startswith(f"{p}_")), key=len, default="")
+    if not prefix or name in tree["summary"]:
+        return tree["summary"][name]
+    key = name.removeprefix(f"{prefix}_")
+    split, _, band = PLACES[prefix].partition("/")
+    block = tree["per_split"][split]
+    if band:
+        spelled = {"AP_50": "class_agnostic_AP_50", "AR_100": "class_agnostic_AR_100"}
+        return block["ood_by_band"]["by_band"][band][spelled.get(key, key)]
+    if key == "class_agnostic_AR_100":
+        return block["class_agnostic"]["AR_100"]
+    return block[BLOCKS.get(key, "decomposition")][key]
+
+
+def test_every_number_is_read_from_its_own_place(sweep, digest):
+    sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "distinct": True})]).run()
+    tree = json.loads((sweep.eval_dir / "m_summary.json").read_text())
+    curves, models = sweep.table("learning_curves.csv")[0], sweep.table("models.csv")[0]
+    read = {metric.name: number(models[metric.name]) for metric in CURVE_METRICS}
+    assert read == {name: stands_at(tree, name) for name in read}
+    assert {name: number(curves[f"{name}_mean"]) for name in read} == read
+    shares = [v for name, v in read.items() if not name.startswith("n_") and "joint_AP" not in name]
+    assert len(set(shares)) == len(shares)  # so that none could be taken for another
+
+    rows = sweep.table("density_curves.csv")
+    assert len(rows) == 4 * (3 + 3)  # strata x (splits + bands)
+    cells = []
+    for row in rows:
+        density = tree["per_split"][row["split"]]["density"]
+        strata = density["by_band"][row["band"]] if row["band"] else density["strata"]
+        wanted = strata[row["stratum"]]
+        for name in ("recall", "species_recall", "image_mean_recall",
+                     "image_mean_species_accuracy_given_det"):  # fmt: skip
+            assert number(row[f"{name}_mean"]) == wanted[name]
+            cells.append(wanted[name])
+    assert len(set(cells)) == len(cells)
+
+    rows = sweep.table("operating_curves.csv")
+    assert len(rows) == 3 * 101
+    for row in rows[7::20]:
+        curve = tree["per_split"][row["split"]]["operating_point"]["curve"]
+        at = curve["confidence"].index(number(row["confidence"]))
+        for name in ("precision", "recall", "F1", "species_recall", "false_alarms_per_image"):
+            assert number(row[f"{name}_mean"]) == curve[name][at]
+
+
+def test_differences_within_a_model(sweep):
+    def made(**more):
+        ood, iid = "per_split__semantic_ood__density__strata__", "per_split__iid_test__"
+        return {
+            f"{iid}decomposition__classification_loss": 0.3,
+            f"{iid}decomposition__localisation_loss": 0.1,
+            f"{ood}1__image_mean_recall": 0.9,
+            f"{ood}>10__image_mean_recall": 0.5,
+            **more,
+        }
+
+    sweep.lay(
+        [
+            (("m0", "a", TA, "5", 0), {**made(), "species_ap": {1: 0.6, 5: 0.5}}),
+            (("m1", "a", TA, "5", 1), {**made(), "species_ap": {1: 0.9, 5: 0.5}}),
+            (
+                ("m2", "a", GU, "5", 0),
+                made(per_split__iid_test__decomposition__localisation_loss=None),
+            ),
+        ]
+    )
+    sweep.run()
+    rows = {(r["regime"], r["difference"]): r for r in sweep.table("differences.csv")}
+    assert len(rows) == 8
+    near = rows[TA, "iid_target_near_minus_far_AP_50"]
+    assert number(near["mean"]) == pytest.approx(0.25)
+    assert number(near["std"]) == pytest.approx(math.sqrt(2 * 0.15**2))
+    assert near["n"] == "2"
+    assert number(rows[TA, "ood_recall_alone_minus_crowded"]["mean"]) == pytest.approx(0.4)
+    assert number(rows[TA, "iid_naming_minus_finding_loss"]["mean"]) == pytest.approx(0.2)
+    for name in ("iid_naming_minus_finding_loss", "iid_target_near_minus_far_AP_50"):
+        assert (rows[GU, name]["mean"], rows[GU, name]["n"]) == ("", "0")
+
+
+def test_identical_prediction_files_are_told_in_table_and_log(sweep, caplog):
+    def made(iid, ood="x"):
+        return {"value": 0.5, "predictions": {"iid_test": iid, "semantic_ood": ood}}
+
+    sweep.lay(
+        [
+            (("m0", "a", GU, "1", 0), made("d", "e")),
+            (("m1", "a", GU, "1", 1), made("d", "e")),
+            (("m2", "a", GU, "1", 2), made("f")),
+            (("m3", "a", GU, "5", 0), made("d")),
+            (("m4", "a", GU, "5", 1), made("g", "y")),
+        ]
+    )
+    table = sweep.run()
+    assert [(item.splits, item.models) for item in table.identical] == [
+        (["iid_test"], ["m0", "m1", "m3"]),
+        (["semantic_ood"], ["m0", "m1"]),
+        (["semantic_ood"], ["m2", "m3"]),
+    ]
+    one, five = sweep.table("learning_curves.csv")
+    assert one["identical_predictions"] == "iid_test; semantic_ood"
+    assert five["identical_predictions"] == ""
+    assert "the same prediction file on iid_test for m0, m1, m3" in caplog.text
+    bare = without_false_intervals(table)
+    assert bare.learning_curves[0].metrics["iid_AP_50"].ci95_low is None
+    assert bare.learning_curves[0].metrics["iid_AP_50"].n == 3
+    assert bare.learning_curves[0].metrics["inat_AP_50"].ci95_low is not None
+    assert bare.learning_curves[0].metrics["novelty_det_AUROC"].ci95_low is None
+    assert bare.learning_curves[1] == table.learning_curves[1]
+    kept = {row.split: row.metrics["recall"].ci95_low for row in bare.density_curves[:24]}
+    assert [split for split, low in kept.items() if low is not None] == ["inat_test"]
 
 
 def test_a_metric_that_is_undefined_everywhere_is_empty_with_n_0(sweep):
@@ -434,12 +564,9 @@ def test_aggregated_json_follows_its_schema_and_reads_back(sweep):
         tables.read_aggregated(path)
 
 
-def test_text_that_a_spreadsheet_would_run_is_disarmed_in_csv_only(sweep):
+def test_text_that_a_spreadsheet_would_run_is_refused(sweep):
     sweep.lay([(("=1+1", "@a", GU, "1", 0), 0.5)])
-    table = sweep.run()
-    assert table.models[0].model == "=1+1"
-    assert sweep.table("models.csv")[0]["model"] == "'=1+1"
-    assert sweep.table("learning_curves.csv")[0]["architecture"] == "'@a"
+    assert [p.field for p in sweep.faults()] == ["model_name", "architecture"]
 
 
 def test_names_that_look_like_values_stay_names(sweep):

@@ -1,5 +1,6 @@
 """The report says what the numbers say, how surely, and what is missing."""
 
+import json
 import re
 
 import pytest
@@ -98,16 +99,188 @@ def test_an_estimate_against_a_fixed_number():
 def test_growth_that_can_and_cannot_be_told(sweep):
     cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
     cells += [*three("a9", "a", GU, "all", 0.41), *three("b1", "b", GU, "1", 0.3, 0.2)]
-    cells += [*three("b5", "b", GU, "5", 0.4, 0.2)]
+    cells += [*three("b5", "b", GU, "5", 0.4, 0.2), *three("b9", "b", GU, "all", 0.41, 0.2)]
     text = section(render(sweep(cells)), "Data efficiency")
     assert "grows with data for a; cannot be told (the intervals overlap) for b." in text
-    assert (
-        "For a it goes from 0.100 (0.075 to 0.125; n=3) at k=1 to 0.410 (0.385 to 0.435; n=3)"
-        in text
-    )
-    assert "in the last step, to k=all: cannot be told (the intervals overlap) for both" in text
+    assert "global_uniform, from k=1 to k=all" in text
+    assert "For a it goes from 0.100 (0.075 to 0.125; n=3) to 0.410 (0.385 to 0.435; n=3)." in text
+    step = "That the last step, from k=5, is a gain cannot be told (the intervals overlap) for both"
+    assert step in text
     assert "a has the highest mean, 0.410" in text
-    assert "Its lead over b cannot be told (the intervals overlap)." in text
+    assert "That the others lie below it cannot be told (the intervals overlap) for b." in text
+
+
+def test_each_architecture_of_an_incomplete_sweep_is_told_at_its_own_budgets(sweep):
+    cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
+    cells += [*three("b1", "b", GU, "1", 0.1), *three("b9", "b", GU, "all", 0.1)]
+    cells += [*three("c1", "c", GU, "1", 0.1)]
+    text = render(sweep(cells))
+    growth = section(text, "Data efficiency")
+    assert (
+        "- global_uniform, from k=1 to k=5: AP@[.5:.95] grows with data for a. For a it" in growth
+    )
+    assert (
+        "- global_uniform, from k=1 to k=all: AP@[.5:.95] cannot be told (the intervals overlap) "
+        "for b. For b it" in growth
+    )
+    rare = section(text, "Rare and common")
+    for budget, name, rest in (("5", "a", "than at k=1 "), ("all", "b", ""), ("1", "c", "")):
+        told = f"- global_uniform, at k={budget}: that rare species are served worse than common "
+        (line,) = [line for line in rare.splitlines() if line.startswith(told)]
+        assert f"ones is clear for {name}. For {name} head minus tail" in line
+        assert rest in line
+
+
+def test_costs_and_target_budgets_are_each_architectures_own(sweep):
+    cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
+    cells += [*three("h", "b", GU, "2", 0.2), *three("j", "b", IN, "0.5", 0.5)]
+    # a has k = 5, 25 and b what lies below, so that the budgets do not come in order
+    far = {"value": 0.4, "species_ap": {5: 0.1}}
+    for name, ks in (("a", ("5", "25")), ("b", ("0", "1"))):
+        cells += [((f"{name}{k}{s}", name, TA, k, s), far) for k in ks for s in range(3)]
+    text = render(sweep(cells))
+    regimes = [line for line in text.splitlines() if line.startswith("- Between regimes")]
+    assert "k=1: about 5 images; incremental_natural p=0.25: about 6 images" in regimes[0]
+    assert regimes[0].endswith("the natural mix buys more for a.")
+    assert regimes[1].endswith("the natural mix buys more for b.")
+    told = section(text, "Target species")
+    for lead, k, name in (
+        ("Relatives", "5", "a"),
+        ("Relatives", "1", "b"),
+        ("Own images", "25", "a"),
+    ):
+        assert (
+            f"- {lead}, at k={k}: that near targets do better than far ones is clear for {name}."
+            in told
+        )
+    assert "- Own images, at k=1" not in told
+    for k, name in (("25", "a"), ("1", "b")):
+        assert f"at k={k}: that targets are ahead is wrong, they are behind for {name}." in told
+    header = "| Architecture | Target species | AP@.5 at k=0 | AP@.5 at k=1 | AP@.5 at k=5 |"
+    assert header in told
+
+
+def test_who_is_meant_is_named_when_others_have_no_number(sweep):
+    none = {"value": 0.4, "per_split__semantic_ood__density__strata__1__image_mean_recall": None}
+    cells = [*three("a", "a", GU, "1", 0.2)]
+    cells += [((f"b{s}", "b", GU, "1", s), none) for s in range(3)]
+    text = section(render(sweep(cells)), "Field photographs")
+    assert "more than ten cannot be told (the interval includes 0) for a. For a" in text
+
+
+def test_differences_within_a_model_are_judged_by_their_own_interval(sweep):
+    def made(seed):
+        at = 0.3 + 0.2 * seed  # seeds far apart, the difference always about the same
+        gap = 0.05 + 0.001 * seed
+        ood, iid = "per_split__semantic_ood__", "per_split__iid_test__decomposition__"
+        return {
+            "value": 0.5,
+            "species_ap": {1: at + gap, 5: at},
+            f"{ood}ood_by_band__by_band__near_genus__class_agnostic_AR_100": at + gap,
+            f"{ood}ood_by_band__by_band__far_tribe__class_agnostic_AR_100": at,
+            "summary__ood_band_gap_AR_100": gap,
+            f"{ood}density__strata__1__image_mean_recall": at + gap,
+            f"{ood}density__strata__>10__image_mean_recall": at,
+            f"{iid}classification_loss": at / 2 + gap,
+            f"{iid}localisation_loss": at / 2,
+        }
+
+    cells = [((f"m{k}{s}", "a", TA, k, s), made(s)) for k in ("1", "5") for s in range(3)]
+    table = sweep(cells)
+    text = render(table)
+    difference = "0.051 (0.049 to 0.053; n=3)"
+    away = section(text, "Field photographs")
+    assert "near species are found better than far ones is clear. Here" in away
+    assert "those among more than ten is clear. Here" in away
+    assert away.count(f"a difference of {difference}.") == 2
+    naming = section(text, "Finding against naming")
+    assert "In distribution the bottleneck, where more specimens are lost, is naming." in naming
+    assert f"lost to names minus not found is {difference}." in naming
+    targets = section(text, "Target species")
+    assert "near targets do better than far ones is clear. Here" in targets
+    assert f"a difference of {difference}." in targets
+    row = table.learning_curves[0]
+    assert compare(*(row.metrics[f"ood_{b}_AR_100"] for b in ("near_genus", "far_tribe"))) == (
+        "overlap"
+    )
+    # by columns: seeds 0, 1, 2 differ by 0.05, 0.051 and 0.052
+    assert {name: value.n for name, value in row.differences.items()} == {
+        "iid_naming_minus_finding_loss": 3,
+        "inat_naming_minus_finding_loss": 3,
+        "ood_recall_alone_minus_crowded": 3,
+        "iid_target_near_minus_far_AP_50": 3,
+    }
+
+
+def test_comparisons_are_counted_by_the_rule_that_decides_them(sweep):
+    facts = Facts(sweep([*three("a", "a", GU, "1", 0.2), *three("b", "a", GU, "5", 0.4)]))
+    facts.growth("iid_AP_50_95")
+    assert facts.judged == {"means": 2, "differences": 0}
+    facts.rare()  # the gap at k=5, and against that at k=1
+    assert facts.judged == {"means": 3, "differences": 1}
+    facts.confidence()
+    assert facts.judged == {"means": 3, "differences": 3}
+    guide = section(render(facts.data), "How to read these numbers")
+    assert re.search(r"makes \d+ of the first kind and \d+ of the second", guide)
+
+
+def test_holds_is_said_of_two_means_and_is_clear_of_one_interval(sweep):
+    cells = [(row, {"value": value, "distinct": True}) for k, at in (("1", 0.2), ("5", 0.6))
+             for row, value in three(f"a{k}", "a", GU, k, at)]  # fmt: skip
+    lines = [line for line in render(sweep(cells)).splitlines() if line.startswith("- ")]
+    said = {word: [line for line in lines if word in line] for word in ("holds", "is clear")}
+    starts = {word: {line.split(":")[0].split(",")[0] for line in found}
+              for word, found in said.items()}  # fmt: skip
+    assert starts["holds"] == {"- global_uniform", "- Two means"}
+    assert {"- Distance", "- Field photographs", "- global_uniform"} <= starts["is clear"]
+    for line in said["holds"]:
+        assert "gap is wider" in line or "last step" in line or "do not overlap" in line
+
+
+def test_seeds_with_the_same_file_are_no_seeds(sweep):
+    def made(seed, digest):
+        return {"value": 0.2 + seed / 1000, "predictions": {"iid_test": digest, "inat_test": "c"}}
+
+    cells = [((f"a{s}", "a", GU, "1", s), made(s, "d")) for s in range(3)]
+    cells += [((f"b{s}", "a", GU, "5", s), made(300 + s, f"{s}")) for s in range(3)]
+    table = sweep(cells)
+    text = render(table)
+    assert "**Not independent:** seeds of one condition have the same prediction file" in text
+    first, second = section(text, "Warnings").strip().splitlines()
+    assert first.startswith("- iid_test, 3 models (a0, a1 and a2): the same prediction file.")
+    assert second.startswith("- inat_test, 6 models (a0, a1, a2, b0, b1 and 1 more): the same")
+    growth = section(text, "Data efficiency")
+    assert (
+        "AP@[.5:.95] cannot be told (one seed). Here it goes from 0.201 (n=3, same files)" in growth
+    )
+    rows = section(text, "All conditions")
+    assert (
+        "0.201 ± 0.001, n=3, same files | 0.201 ± 0.001, n=3, same files | 0.201 ± 0.001, n=3 |"
+        in rows
+    )
+    assert "0.501 ± 0.001, n=3 | 0.501 ± 0.001, n=3, same files" in rows
+    # the tables keep what the seeds give, and say so beside it
+    assert [row.identical for row in table.learning_curves] == [
+        ["iid_test", "inat_test"],
+        ["inat_test"],
+    ]
+    assert table.learning_curves[0].metrics["iid_AP_50_95"].ci95_low is not None
+
+
+def test_false_alarms_have_their_interval_and_n(sweep):
+    text = section(render(sweep(three("a", "a", GU, "1", 0.2))), "Finding against naming")
+    (row,) = re.findall(r"^\| Architecture \| Cut .*\n.*\n(.*)$", text, re.M)
+    assert row.count("; n=3) |") == 5
+
+
+def test_an_architecture_called_default_is_named_beside_others(sweep):
+    cells = [*three("m", "default", GU, "1", 0.2), *three("n", "b", GU, "1", 0.2)]
+    cells[0] = (cells[0][0], None)
+    text = render(sweep(cells))
+    assert "all models" not in text
+    assert "| default | global_uniform k=1 |" in section(text, "Headline")
+    assert "- default, global_uniform k=1: seed 0" in section(text, "What is missing")
+    assert "2 architectures (b and default)" in text
 
 
 def test_one_seed_is_said_to_tell_nothing(sweep):
@@ -121,7 +294,7 @@ def test_regimes_are_compared_at_equal_cost(sweep):
     cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
     text = section(render(sweep(cells)), "Data efficiency")
     assert "the natural mix buys more" in text
-    assert "k=1, about 5 images" in text
+    assert "k=1, about 5 images: 0.200" in text
     cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "1", 0.5)]
     assert "cannot be compared at equal cost" in section(render(sweep(cells)), "Data efficiency")
 
@@ -134,11 +307,12 @@ def test_bottleneck(sweep):
             "per_split__iid_test__decomposition__classification_given_detection_acc": named,
             "per_split__iid_test__decomposition__species_recall": found * named,
             "per_split__iid_test__decomposition__classification_loss": found * (1 - named),
+            "per_split__iid_test__decomposition__localisation_loss": 1 - found,
         }
 
     text = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
     text = section(text, "Finding against naming")
-    assert "In distribution the bottleneck is naming." in text
+    assert "In distribution the bottleneck, where more specimens are lost, is naming." in text
     assert "0.360 (0.360 to 0.360; n=3) | 0.100 (0.100 to 0.100; n=3) |" in text
 
 
@@ -195,6 +369,32 @@ def test_notes_stand_under_the_warnings_in_the_same_way(sweep):
     )
 
 
+def test_one_box_and_two_boxes_are_the_like_of_each_other(sweep):
+    def noted(seed):
+        n = "1 image" if seed == 0 else f"{seed + 1} images"
+        return {"value": 0.3, "notes": [("iid_test", f"{n} beyond the cap")]}
+
+    table = sweep([((f"m{s}", "a", GU, "1", s), noted(s)) for s in range(3)])
+    assert [item.models for item in table.notes] == [["m0", "m1", "m2"]]
+
+
+def test_images_are_said_to_be_counted_or_expected(sweep, tmp_path):
+    notes = [{"id": i, "image_id": i} for i in (1, 2)]
+    (tmp_path / "t.json").write_text(json.dumps({"annotations": notes}))
+    cells = [(("m", "a", GU, "1", 0, "t.json"), 0.5)]
+    header = "model_name,architecture,regime,k_or_p,seed,train_annotations"
+    rows = section(render(sweep(cells, header)), "All conditions")
+    assert "Distinct training images: counted in the training annotations that" in rows
+    assert "| k=1 | 2 |" in rows
+    rows = section(render(sweep([*cells, (("n", "a", GU, "5", 0, ""), 0.5)], header)), "All cond")
+    assert "counted in the training annotations that the manifest names, or ('about') exp" in rows
+    assert "| k=1 | 2 |" in rows
+    assert "| k=5 | about 12 |" in rows
+    rows = section(render(sweep([(("n", "a", GU, "5", 0, ""), 0.5)], header)), "All conditions")
+    assert "Distinct training images: expected values over" in rows
+    assert "| k=5 | 12 |" in rows
+
+
 def test_caveats_and_provenance(sweep, tmp_path):
     table = sweep(three("a", "a", GU, "1", 0.2))
     text = render(table)
@@ -216,7 +416,9 @@ def test_names_from_the_manifest_are_plain_text(sweep):
     assert "](http" not in text
     rows = [line for line in section(text, "All conditions").splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {8}
-    assert escape("a_b*c") == r"a\_b\*c"
+    assert escape("a_b*c") == r"a_b\*c"
+    assert escape("_a_ __b a_") == r"\_a\_ \_\_b a\_"
+    assert escape("a: b https://x :c:") == "a: b https&#58;//x &#58;c:"
 
 
 def test_every_plot_is_linked_with_its_caption_where_it_belongs(sweep):
@@ -255,6 +457,11 @@ def test_one_unnamed_architecture_is_not_named(sweep):
     text = render(sweep(rows, header="model_name,regime,k_or_p,seed"))
     assert "default" not in text
     assert "2 models under 1 training condition, seeds 0 and 1." in text
+
+
+def test_the_first_condition_is_the_best_on_ties_at_zero(sweep):
+    cells = [((f"m{k}", "a", GU, k, 0), 0.0) for k in ("1", "5", "10")]
+    assert Facts(sweep(cells)).best["a"].k_or_p == "1"
 
 
 def test_best_condition_is_the_highest_mean_in_distribution(sweep):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_eval.sweep.statistics import UNDEFINED, difference, estimate, mean_of
+from benchmark_eval.sweep.statistics import UNDEFINED, estimate, mean_of
 
 
 def test_three_seeds():
@@ -38,9 +38,7 @@ def test_zero_is_a_value():
     assert estimate([0.0]).mean == 0.0
 
 
-def test_differences_and_means_with_an_undefined_side():
-    assert difference(0.5, 0.25) == 0.25
-    assert difference(None, 0.2) is difference(0.2, None) is None
+def test_plain_means_leave_out_what_is_undefined():
     assert mean_of([0.2, None]) == 0.2
     assert mean_of([None]) is None
 

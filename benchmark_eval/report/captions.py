@@ -130,7 +130,9 @@ PLOTS: tuple[Plot, ...] = (
         "Finding and naming in distribution",
         NAMING,
         "Detection recall, species accuracy of what was found, and their product, the share of "
-        "specimens found and named right. The lower of the first two lines is the bottleneck.",
+        "specimens found and named right. The bottleneck is where more specimens are lost: from 1 "
+        "down to the first line (not found), or from the first line down to the third (found, "
+        "wrong name).",
     ),
     Plot(
         "finding_naming_inat",

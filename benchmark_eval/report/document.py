@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_eval.catalogue import BAND_LABEL, HEADLINE, SPLIT_LABEL
 from benchmark_eval.files import write_text_atomic
-from benchmark_eval.manifest import ONE_ARCHITECTURE, REGIMES
+from benchmark_eval.manifest import REGIMES, budget_text
 from benchmark_eval.report.captions import (
     AWAY,
     CONFIDENCE,
@@ -17,13 +17,16 @@ from benchmark_eval.report.captions import (
     PLOTS,
     TARGETS,
 )
-from benchmark_eval.report.lookup import BY_NAME
-from benchmark_eval.report.markdown import MISSING, cell, count, escape, listing, table
-from benchmark_eval.report.sentences import Facts, budget, condition
+from benchmark_eval.report.lookup import BY_NAME, Lookup
+from benchmark_eval.report.markdown import cell, count, escape, listing, table
+from benchmark_eval.report.sentences import Facts, budget, condition, images
 from benchmark_eval.sweep.completeness import by_condition
+from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
+CHANCE_MEANS, CHANCE_DIFFERENCES = 0.005, 0.05
+"""How often two intervals part, and one interval leaves out 0, where there is no difference."""
 PLOTS_PLACE = "../plots"
 """Where the report looks for the plots, seen from its own folder."""
 
@@ -51,6 +54,7 @@ def discard_report(output_dir: str | Path) -> None:
 
 def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: str = "svg") -> str:
     """The text of ``report.md``."""
+    table = without_false_intervals(table)
     facts = Facts(table)
 
     def pictures(question: str) -> list[str]:
@@ -100,10 +104,10 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
             [*facts.targets(), "", *pictures(TARGETS)],
         ),
         (f"{CONFIDENCE}: can it be trusted?", [*facts.confidence(), "", *pictures(CONFIDENCE)]),
-        ("How to read these numbers", _caveats(table)),
+        ("How to read these numbers", [*_rules(facts), *_caveats(table)]),
         ("What is missing", _missing(table)),
-        ("Warnings", _told(table.warnings)),
-        ("Notes", _told(table.notes)),
+        ("Warnings", [*_identical(table), *_told(table.warnings)] or ["None."]),
+        ("Notes", _told(table.notes) or ["None."]),
         ("All conditions", _all_conditions(table)),
         ("Provenance", _provenance(table)),
     ]  # fmt: skip
@@ -126,14 +130,14 @@ def _squeezed(lines: Iterable[str]) -> list[str]:
 
 def _what_was_run(table: Aggregated) -> list[str]:
     rows = table.learning_curves
-    architectures = list(dict.fromkeys(row.architecture for row in rows))
+    look = Lookup(table)
     conditions = {(row.regime, row.k_or_p) for row in rows}
     seeds = sorted({seed for row in rows for seed in row.seeds})
     named = (
-        ""
-        if architectures == [ONE_ARCHITECTURE]
-        else f" of {count(len(architectures), 'architecture')} "
-        f"({listing([escape(name) for name in architectures])})"
+        f" of {count(len(look.architectures), 'architecture')} "
+        f"({listing([escape(name) for name in look.architectures])})"
+        if look.several
+        else ""
     )
     options = table.inputs.options
     lines = [
@@ -150,6 +154,12 @@ def _what_was_run(table: Aggregated) -> list[str]:
             f"**Incomplete:** {count(len(table.missing), 'cell')} of the sweep "
             f"{'has' if len(table.missing) == 1 else 'have'} no number; see "
             "[What is missing](#what-is-missing).",
+            "",
+        ]
+    if any(row.identical for row in rows):
+        lines += [
+            "**Not independent:** seeds of one condition have the same prediction file; see "
+            "[Warnings](#warnings).",
             "",
         ]
     lines += table_of_splits(table)
@@ -193,12 +203,34 @@ def _headline(facts: Facts) -> list[str]:
         "",
         *table(["Architecture", "Best condition", *labels], rows, left=2),
         "",
-        "Below, 0.540 (0.441 to 0.639; n=3) is a mean over 3 seeds with its 95 % interval. Two "
-        "means are called different only where their intervals (Student's t over seeds) do not "
-        "overlap; with three seeds such intervals are wide, and 'cannot be told' is no proof of "
-        "equality. Intervals are not cut where a share ends, so one may reach below 0 or above 1. "
-        "Seeds are the only source of spread in them: the test images are the same for all. In "
-        "the questions below the best condition is the one of this table.",
+        "Below, 0.540 (0.441 to 0.639; n=3) is a mean over 3 seeds with its 95 % interval "
+        "(Student's t over seeds). What is said to hold, to be clear or not to be told: "
+        "[How to read these numbers](#how-to-read-these-numbers). In the questions below the best "
+        "condition is the one of this table.",
+    ]
+
+
+def _rules(facts: Facts) -> list[str]:
+    """How a sentence decides, and how often chance alone speaks. Counts what was judged so far.
+
+    The shares are those that ``benchmarks/seed_intervals.py`` finds for three seeds.
+    """
+    means, differences = facts.judged["means"], facts.judged["differences"]
+    chance = means * CHANCE_MEANS + differences * CHANCE_DIFFERENCES
+    return [
+        "- Two means, of two conditions or two architectures, are called different only where "
+        "their intervals do not overlap (it *holds*, *grows*, *buys more*). Where there is no "
+        f"difference, that errs in about {CHANCE_MEANS:.1%} of comparisons.",
+        "- A difference within each model (near minus far, head minus tail, a loss), or a number "
+        "against a fixed one, *is clear* only where its own interval leaves out 0 (or that "
+        f"number). Where there is none, that errs in about {CHANCE_DIFFERENCES:.0%}.",
+        f"- Nothing is corrected for the number of comparisons. This report makes {means} of the "
+        f"first kind and {differences} of the second: if there were nothing to find at all, about "
+        f"{chance:.1f} of its statements would be wrong by chance. Trust what several "
+        "architectures agree on.",
+        "- 'Cannot be told' is no proof of equality: with three seeds intervals are wide. They are "
+        "not cut where a share ends, so one may reach below 0 or above 1. Seeds are the only "
+        "source of spread in them: the test images are the same for all.",
     ]
 
 
@@ -211,11 +243,11 @@ def _caveats(data: Aggregated) -> list[str]:
         "beetles against trap debris, wood fibres or other insects.",
     ]
     far = data.benchmark.bands.get("far_tribe")
-    if far is not None and far.n_annotations:
+    if far is not None and far.n_scored:
         lines.append(
             f"- The {BAND_LABEL['far_tribe']} band has "
-            f"{count(far.n_species, 'species', 'species')}, and two of them hold "
-            f"{far.two_largest / far.n_annotations:.0%} of its annotations: "
+            f"{count(far.n_species, 'species', 'species')} with scored specimens, and two of "
+            f"them hold {far.two_largest / far.n_scored:.0%} of these: "
             "a difference between bands may be one between species or between plates."
         )
     field = data.benchmark.splits.get("inat_test")
@@ -230,15 +262,15 @@ def _caveats(data: Aggregated) -> list[str]:
 
 def _missing(data: Aggregated) -> list[str]:
     lines = []
+    several = Lookup(data).several
     for (architecture, regime, k_or_p), cells in by_condition(data.missing):
-        letter = "p" if regime == "incremental_natural" else "k"
-        place = "" if architecture == ONE_ARCHITECTURE else f"{escape(architecture)}, "
+        place = f"{escape(architecture)}, " if several else ""
         gone = [
             f"seed {c.seed} ({escape(c.model)}: no result)" if c.model else f"seed {c.seed}"
             for c in cells
         ]
         rest = "" if any(c.model for c in cells) else " (not in the manifest)"
-        lines.append(f"- {place}{regime} {letter}={k_or_p}: {listing(gone)}{rest}")
+        lines.append(f"- {place}{regime} {budget_text(regime, k_or_p)}: {listing(gone)}{rest}")
     lines += [
         f"- The whole regime {regime}: not in the manifest"
         for regime in REGIMES
@@ -255,10 +287,19 @@ def _missing(data: Aggregated) -> list[str]:
     return lines
 
 
-def _told(items: Sequence[ModelWarnings]) -> list[str]:
-    """Warnings or notes, each once with the models that have it."""
-    if not items:
-        return ["None."]
+def _identical(data: Aggregated) -> list[str]:
+    """Which models share prediction files."""
+    return [
+        f"- {listing(item.splits)}, {count(len(item.models), 'model')} "
+        f"({listing([escape(name) for name in item.models], most=5)}): the same prediction file. "
+        "Where they are seeds of one condition, these are one seed: there is no interval, and "
+        "'same files' stands beside n."
+        for item in data.identical
+    ]
+
+
+def _told(items: Iterable[ModelWarnings]) -> list[str]:
+    """Warnings or notes, each once with the models that got it."""
     lines = []
     for item in items:
         names = listing([escape(name) for name in item.models], most=5)
@@ -269,25 +310,35 @@ def _told(items: Sequence[ModelWarnings]) -> list[str]:
 
 def _all_conditions(data: Aggregated) -> list[str]:
     labels = [BY_NAME[name].label for name in HEADLINE]
-    several = {row.architecture for row in data.learning_curves} != {ONE_ARCHITECTURE}
+    several = Lookup(data).several
+    sources = {row.source for row in data.budget_curves}
+    mixed = len(sources) > 1
     costs = {(r.architecture, r.regime, r.k_or_p): r for r in data.budget_curves}
     rows = []
     for row in data.learning_curves:
         cost = costs[row.architecture, row.regime, row.k_or_p]
-        images = MISSING if cost.n_images is None else f"{cost.n_images:,.0f}"
         marked = f"{budget(row)} (incomplete)" if row.missing else budget(row)
         rows.append(
             [
                 *([escape(row.architecture)] if several else []),
                 row.regime,
                 marked,
-                images,
+                images(cost) if mixed else images(cost).removeprefix("about "),
                 *(cell(row.metrics[name], len(row.seeds)) for name in HEADLINE),
             ]
         )
-    sources = sorted({row.source for row in data.budget_curves})
+    how = {
+        "exact": "counted in the training annotations that the manifest names",
+        "expected": "expected values over the random draw of images",
+        "unknown": "not known",
+    }[next(iter(sources))]
+    if mixed:
+        how = (
+            "counted in the training annotations that the manifest names, or ('about') expected "
+            "values over the random draw of images"
+        )
     return [
-        f"Mean ± standard deviation over n seeds. Training images: {' and '.join(sources)}.",
+        f"Mean ± standard deviation over n seeds. Distinct training images: {how}.",
         "",
         *table(
             [*(["Architecture"] if several else []), "Regime", "Budget", "Images", *labels],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_eval.errors import UsageError
 from benchmark_eval.report.captions import PLOTS
+from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import Aggregated
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def write_plots(
     if unknown:
         raise UsageError(f"no such plot: {', '.join(unknown)}; there are {', '.join(known)}")
     paint = painters()
+    table = without_false_intervals(table)
     written: list[Path] = []
     for name in wanted:
         with figures.house_style():

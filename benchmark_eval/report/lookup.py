@@ -51,9 +51,14 @@ class Lookup:
         """The regimes that the sweep has, in table order."""
         return list(self.budgets)
 
+    @property
+    def several(self) -> bool:
+        """Whether architectures have to be named: not where there is only the unnamed one."""
+        return self.architectures != [ONE_ARCHITECTURE]
+
     def label(self, architecture: str) -> str:
         """An architecture's name for a legend: none where there is only the unnamed one."""
-        return "all models" if architecture == ONE_ARCHITECTURE else architecture
+        return architecture if self.several else "all models"
 
     def short(self, architecture: str) -> str:
         """The label cut to what fits a plot."""

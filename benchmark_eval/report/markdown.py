@@ -9,15 +9,16 @@ from benchmark_eval.sweep.statistics import Estimate
 
 MISSING = "–"
 """What stands for an undefined number in a table."""
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", ":": "&#58;"}
+# an underscore inside a word and a colon at its end mean nothing, and stay readable
+_MARKUP = re.compile(r"([\\`*{}\[\]()#+!|~]|(?<![^\W_])_|_(?![^\W_]))")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 
 def escape(text: str) -> str:
     """A name of the user's as plain text: no markup, HTML, link or mention comes of it."""
     plain = _MARKUP.sub(r"\\\1", text)
     plain = "".join(_ENTITIES.get(c, c) for c in plain)
-    return plain.replace("www.", "www&#46;")
+    return re.sub(r":(?=\S)", "&#58;", plain).replace("www.", "www&#46;")
 
 
 def number(value: float | None) -> str:
@@ -36,19 +37,27 @@ def _zero(value: float) -> float:
 
 
 def estimate(value: Estimate, *, sign: bool = False) -> str:
-    """``0.540 (0.441 to 0.639; n=3)``: mean, interval, n; without an interval ``0.500 (n=1)``."""
+    """``0.540 (0.441 to 0.639; n=3)``: mean, interval, n; without an interval ``0.500 (n=1)``.
+
+    Seeds without an interval are copies of one file, and are said to be.
+    """
     show = signed if sign else number
     if value.mean is None:
         return "not defined (n=0)"
     if value.ci95_low is None or value.ci95_high is None:
-        return f"{show(value.mean)} (n={value.n})"
+        return f"{show(value.mean)} (n={value.n}{_copies(value)})"
     low, high = show(value.ci95_low), show(value.ci95_high)
     return f"{show(value.mean)} ({low} to {high}; n={value.n})"
+
+
+def _copies(value: Estimate) -> str:
+    return ", same files" if value.n > 1 and value.ci95_low is None else ""
 
 
 def cell(value: Estimate, seeds: int) -> str:
     """``0.540 ± 0.040, n=3`` for a table; ``n=2 of 3`` where a seed has no value."""
     n = f"n={value.n}" if value.n == seeds else f"n={value.n} of {seeds}"
+    n += _copies(value)
     if value.mean is None:
         return f"{MISSING}, {n}" if seeds else MISSING
     spread = "" if value.std is None else f" ± {number(value.std)}"

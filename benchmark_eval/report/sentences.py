@@ -1,16 +1,17 @@
 """What the numbers say, question by question: a few sentences, then the table behind them.
 
-Two means are called different only where their 95 % intervals share no value; otherwise the
+Two means are called different only where their 95 % intervals share no value ("holds"); a
+difference within each model only where its own interval leaves out 0 ("is clear"). Otherwise the
 sentence says that it cannot be told. Every number in a sentence carries its interval and n.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
 from benchmark_eval.catalogue import BAND_LABEL, SPLIT_PREFIX
-from benchmark_eval.manifest import REGIMES
+from benchmark_eval.manifest import REGIMES, budget_text
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import (
     MISSING,
@@ -18,11 +19,11 @@ from benchmark_eval.report.markdown import (
     escape,
     estimate,
     listing,
-    number,
     table,
 )
 from benchmark_eval.report.reference import FULL_DATA
 from benchmark_eval.sweep.aggregation import best_conditions
+from benchmark_eval.sweep.differences import ALONE, NAMING_LOSS, NEAR_TARGETS
 from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, Verdict, compare, compare_to
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
 
@@ -31,8 +32,6 @@ SAME_COST = 1.25
 """Two conditions cost about the same when neither has over this times the other's images."""
 UNTOLD = "cannot be told (the intervals overlap)"
 T = TypeVar("T")
-HOLDS_0 = "cannot be told (the interval holds 0)"
-ONE_SEED = "cannot be told (one seed)"
 
 
 class Facts:
@@ -42,6 +41,8 @@ class Facts:
         self.data = data
         self.look = Lookup(data)
         self.best = best_conditions(data.learning_curves)
+        self.judged = {"means": 0, "differences": 0}
+        """How many comparisons the sentences made so far, by the rule that decides them."""
 
     # -- helpers ---------------------------------------------------------------------------
 
@@ -49,23 +50,38 @@ class Facts:
         """An architecture as text."""
         return escape(self.look.label(architecture))
 
-    def tally(
-        self, verdicts: Mapping[str, Verdict], above: str, below: str, overlap: str = UNTOLD
+    def means(
+        self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = UNTOLD
     ) -> str:
-        """``grows for all 3 architectures``; ``grows for alder; cannot be told for birch``."""
+        """What comparing two means says, by architecture: ``holds for alder and birch``."""
+        return self._tally("means", verdicts, above, below, unclear)
+
+    def differences(
+        self, values: Mapping[str, Estimate], above: str, below: str, fixed: float = 0.0
+    ) -> str:
+        """What a difference within each model says, or another number against a fixed one."""
+        told = {name: compare_to(value, fixed) for name, value in values.items()}
+        unclear = f"cannot be told (the interval includes {fixed:g})"
+        return self._tally("differences", told, above, below, unclear)
+
+    def _tally(
+        self, rule: str, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str
+    ) -> str:
+        """Names every architecture that is meant, unless it is the only one or all agree."""
         words = {
             "above": above,
             "below": below,
-            "overlap": overlap,
-            "no interval": ONE_SEED,
+            "overlap": unclear,
+            "no interval": "cannot be told (one seed)",
             "undefined": "is not defined",
         }
         groups: dict[str, list[str]] = {}
         for architecture, verdict in verdicts.items():
             groups.setdefault(words[verdict], []).append(self.name(architecture))
-        if len(verdicts) == 1:
+            self.judged[rule] += verdict in ("above", "below", "overlap")
+        if len(self.look.architectures) == 1:
             return next(iter(groups))
-        if len(groups) == 1:
+        if len(groups) == 1 and len(verdicts) == len(self.look.architectures):
             every = "both" if len(verdicts) == 2 else f"all {len(verdicts)}"
             return f"{next(iter(groups))} for {every} architectures"
         return "; ".join(f"{text} for {listing(names)}" for text, names in groups.items())
@@ -94,26 +110,26 @@ class Facts:
                 for name in self.look.architectures
                 if len(cells := self._defined(name, regime, metric)) > 1
             }
-            if not ends:
-                continue
-            grown = {
-                name: compare(cells[-1].metrics[metric], cells[0].metrics[metric])
-                for name, cells in ends.items()
-            }
-            step = {
-                name: compare(cells[-1].metrics[metric], cells[-2].metrics[metric])
-                for name, cells in ends.items()
-            }
-            example = _largest(ends, lambda cells: cells[-1].metrics[metric])
-            first, last = ends[example][0], ends[example][-1]
-            lines.append(
-                f"- {regime}: {BY_NAME[metric].metric.label} "
-                f"{self.tally(grown, 'grows with data', 'falls with data')}. "
-                f"{self._for(example)}it goes from {estimate(first.metrics[metric])} at "
-                f"{budget(first)} to {estimate(last.metrics[metric])} at {budget(last)}. "
-                f"A gain in the last step, to {budget(last)}: "
-                f"{self.tally(step, 'yes', 'no, a loss')}."
-            )
+            # an incomplete sweep: each architecture is told at its own budgets
+            for some in _alike(ends, lambda cells: [budget(cells[at]) for at in (0, -2, -1)]):
+                first, before, last = (next(iter(some.values()))[at] for at in (0, -2, -1))
+                grown, step = (
+                    {
+                        name: compare(cells[-1].metrics[metric], cells[at].metrics[metric])
+                        for name, cells in some.items()
+                    }
+                    for at in (0, -2)
+                )
+                example = _largest(some, lambda cells: cells[-1].metrics[metric])
+                start, end = (some[example][at].metrics[metric] for at in (0, -1))
+                lines.append(
+                    f"- {regime}, from {budget(first)} to {budget(last)}: "
+                    f"{BY_NAME[metric].metric.label} "
+                    f"{self.means(grown, 'grows with data', 'falls with data')}. "
+                    f"{self._for(example)}it goes from {estimate(start)} to {estimate(end)}. "
+                    f"That the last step, from {budget(before)}, is a gain "
+                    f"{self.means(step, 'holds', 'is wrong, it is a loss')}."
+                )
             rows += [
                 [
                     self.name(name),
@@ -130,22 +146,20 @@ class Facts:
         return [*lines, "", *table(header, rows, left=2)]
 
     def _against(
-        self, metric: str, fixed: float, lead: str, words: tuple[str, str], what: str
+        self, metric: str, lead: str, below: str, what: str, fixed: float = 0.0
     ) -> list[str]:
         """A metric at the best conditions against a fixed number: one bullet, or none.
 
-        ``words`` say that it lies above, and below; ``what`` is what its largest mean is of.
+        ``below`` says that it lies below; ``what`` is what its largest mean is of.
         """
-        best = self._at_best(metric)
+        best = {name: row.metrics[metric] for name, row in self._at_best(metric).items()}
         if not best:
             return []
-        told = {name: compare_to(row.metrics[metric], fixed) for name, row in best.items()}
-        example = _largest(best, lambda row: row.metrics[metric])
+        example = _largest(best, lambda value: value)
         top = f"Largest {what}, of {self.name(example)}" if len(best) > 1 else f"The {what}"
-        within = f"cannot be told (the interval holds {fixed:g})"
         return [
-            f"- {lead} {self.tally(told, *words, within)}. {top}: "
-            f"{estimate(best[example].metrics[metric])}."
+            f"- {lead} {self.differences(best, 'is clear', below, fixed)}. {top}: "
+            f"{estimate(best[example])}."
         ]
 
     def _for(self, architecture: str) -> str:
@@ -158,15 +172,11 @@ class Facts:
         if len(ranked) < 2:
             return []
         (top, first), *others = ranked
-        groups: dict[str, list[str]] = {}
-        for name, row in others:
-            verdict = compare(first.metrics[metric], row.metrics[metric])
-            words = {"above": "holds", "overlap": UNTOLD, "no interval": ONE_SEED}
-            groups.setdefault(words.get(verdict, "is not defined"), []).append(self.name(name))
-        leads = "; ".join(f"over {listing(names)} {text}" for text, names in groups.items())
+        told = {name: compare(first.metrics[metric], row.metrics[metric]) for name, row in others}
         return [
             f"- Between architectures, each at its best condition: {self.name(top)} has the "
-            f"highest mean, {estimate(first.metrics[metric])}. Its lead {leads}."
+            f"highest mean, {estimate(first.metrics[metric])}. That the others lie below it "
+            f"{self.means(told, 'holds', 'is wrong')}."
         ]
 
     def regimes_at_equal_cost(self, metric: str) -> list[str]:
@@ -182,31 +192,34 @@ class Facts:
                 f"many images (within {SAME_COST - 1:.0%}), so the regimes cannot be compared "
                 "at equal cost."
             ]
-        told = {
-            name: compare(uniform.headline[metric], natural.headline[metric])
-            for name, (uniform, natural) in pairs.items()
-        }
-        uniform, natural = pairs[next(iter(pairs))]
-        lines = [
-            f"- Between regimes, at about the same number of distinct training images "
-            f"({UNIFORM} k={uniform.k_or_p}: {_images(uniform)}, {NATURAL} "
-            f"p={natural.k_or_p}: {_images(natural)}): "
-            + self.tally(
-                told,
-                "equal shares of every species buy more",
-                "the natural mix buys more",
-                "which buys more cannot be told (the intervals overlap)",
+        lines = []
+        for some in _alike(
+            pairs, lambda pair: [(row.k_or_p, row.n_images, row.source) for row in pair]
+        ):
+            told = {
+                name: compare(uniform.headline[metric], natural.headline[metric])
+                for name, (uniform, natural) in some.items()
+            }
+            uniform, natural = next(iter(some.values()))
+            lines.append(
+                f"- Between regimes, at about the same number of distinct training images "
+                f"({_cost(uniform)}; {_cost(natural)}): "
+                + self.means(
+                    told,
+                    "equal shares of every species buy more",
+                    "the natural mix buys more",
+                    "which buys more cannot be told (the intervals overlap)",
+                )
+                + "."
             )
-            + "."
-        ]
         rows = [
             [
                 self.name(name),
-                f"k={uniform.k_or_p}, {_images(uniform)}: {estimate(uniform.headline[metric])}",
-                f"p={natural.k_or_p}, {_images(natural)}: {estimate(natural.headline[metric])}",
+                *(f"{budget(row)}, {images(row)} images: {estimate(row.headline[metric])}"
+                  for row in pair),
             ]
-            for name, (uniform, natural) in pairs.items()
-        ]
+            for name, pair in pairs.items()
+        ]  # fmt: skip
         return [*lines, "", *table(["Architecture", UNIFORM, NATURAL], rows)]
 
     def _equal_cost(self, architecture: str, metric: str) -> tuple[BudgetRow, BudgetRow] | None:
@@ -242,10 +255,9 @@ class Facts:
         )
         return self._against(
             "photography_robustness_gap_AP_50_shared_species",
-            0,
             f"Field photographs: over the {count(round(shared), 'species', 'species')} that both "
-            "splits hold, a loss of AP@.5 against curated photographs",
-            ("shows", "is none, it gains"),
+            "splits score, that AP@.5 is lower than on curated photographs",
+            "is wrong, it is higher",
             "loss",
         ) or [_nothing("species scored both in distribution and on field photographs")]
 
@@ -253,23 +265,23 @@ class Facts:
         """What the best condition loses on unseen species, and by their distance."""
         lines = self._against(
             "species_generalization_gap_AR_100",
-            0,
-            "Unseen species: a loss of class-agnostic AR@100 against trained species",
-            ("shows", "is none, it gains"),
+            "Unseen species: that class-agnostic AR@100 is lower than on trained species",
+            "is wrong, it is higher",
             "loss",
         )
-        near, far = "ood_near_genus_AR_100", "ood_far_tribe_AR_100"
-        best = self._at_best(near, far)
+        near, far, gap = "ood_near_genus_AR_100", "ood_far_tribe_AR_100", "ood_band_gap_AR_100"
+        best = self._at_best(near, far, gap)
         if best:
-            told = {n: compare(r.metrics[near], r.metrics[far]) for n, r in best.items()}
-            example = _largest(best, lambda row: row.metrics[near])
-            row = best[example]
+            told = {name: row.metrics[gap] for name, row in best.items()}
+            example = _largest(told, lambda value: value)
+            m = best[example].metrics
             lines.append(
                 "- Distance: that near species are found better than far ones "
-                f"{self.tally(told, 'holds', 'is wrong, far ones are')}. {self._for(example)}"
-                f"class-agnostic AR@100 is {estimate(row.metrics[near])} on near and "
-                f"{estimate(row.metrics[far])} on far species. The far band differs in density "
-                "too, so distance need not be the reason: compare within one density."
+                f"{self.differences(told, 'is clear', 'is wrong, far ones are')}. "
+                f"{self._for(example)}class-agnostic AR@100 is {estimate(m[near])} on near and "
+                f"{estimate(m[far])} on far species, a difference of {estimate(m[gap])}. The far "
+                "band differs in density too, so distance need not be the reason: compare within "
+                "one density."
             )
         return lines or [_nothing("unseen species")]
 
@@ -291,14 +303,15 @@ class Facts:
         }
         if not pairs:
             return []
-        told = {name: compare(one, many) for name, (one, many) in pairs.items()}
-        example = _largest(pairs, lambda pair: pair[0])
+        gaps = {name: self.best[name].differences[ALONE] for name in pairs}
+        example = _largest(gaps, lambda value: value)
         one, many = pairs[example]
         return [
             "- Density: that specimens alone on their image are found better than those among "
-            f"more than ten {self.tally(told, 'holds', 'is wrong')}. {self._for(example)}"
-            f"{estimate(one)} of single unseen specimens are found and {estimate(many)} of those "
-            "on crowded images (means over images)."
+            f"more than ten {self.differences(gaps, 'is clear', 'is wrong')}. "
+            f"{self._for(example)}{estimate(one)} of single unseen specimens are found and "
+            f"{estimate(many)} of those on crowded images (means over images), a difference of "
+            f"{estimate(gaps[example])}."
         ]
 
     # -- rare and common species -----------------------------------------------------------
@@ -313,25 +326,26 @@ class Facts:
                 for name in self.look.architectures
                 if (cells := self._defined(name, regime, metric))
             }
-            if not ends:
-                continue
-            worse = {n: compare_to(c[-1].metrics[metric], 0.0) for n, c in ends.items()}
-            example = _largest(ends, lambda cells: cells[-1].metrics[metric])
-            first, last = ends[example][0], ends[example][-1]
-            text = (
-                f"- {regime}, at {budget(last)}: that rare species are served worse than common "
-                f"ones {self.tally(worse, 'holds', 'is wrong, they are served better', HOLDS_0)}. "
-                f"{self._for(example)}head minus tail AP@.5 is {estimate(last.metrics[metric])}."
-            )
-            if len(ends[example]) > 1:
-                moved = {
-                    n: compare(c[-1].metrics[metric], c[0].metrics[metric]) for n, c in ends.items()
-                }
-                text += (
-                    f" A change of this gap since {budget(first)}: "
-                    f"{self.tally(moved, 'it widens', 'it narrows')}."
+            for some in _alike(ends, lambda cells: [budget(cells[at]) for at in (0, -1)]):
+                first, last = (next(iter(some.values()))[at] for at in (0, -1))
+                gaps = {name: cells[-1].metrics[metric] for name, cells in some.items()}
+                example = _largest(gaps, lambda value: value)
+                text = (
+                    f"- {regime}, at {budget(last)}: that rare species are served worse than "
+                    "common ones "
+                    f"{self.differences(gaps, 'is clear', 'is wrong, they are served better')}. "
+                    f"{self._for(example)}head minus tail AP@.5 is {estimate(gaps[example])}."
                 )
-            lines.append(text)
+                if first is not last:
+                    moved = {
+                        name: compare(gaps[name], cells[0].metrics[metric])
+                        for name, cells in some.items()
+                    }
+                    text += (
+                        f" That this gap is wider than at {budget(first)} "
+                        f"{self.means(moved, 'holds', 'is wrong, it is narrower')}."
+                    )
+                lines.append(text)
             rows += [
                 [
                     self.name(name),
@@ -351,38 +365,37 @@ class Facts:
     def finding(self, split: str, where: str) -> list[str]:
         """Which loses more specimens at the best condition: not finding, or wrong names."""
         prefix = SPLIT_PREFIX[split]
-        found, named, both, lost = (
+        found, named, both, lost, missed = (
             f"{prefix}_{key}"
             for key in (
                 "detection_recall",
                 "classification_given_detection_acc",
                 "species_recall",
                 "classification_loss",
+                "localisation_loss",
             )
         )
         best = self._at_best(found, lost)
         if not best:
             return [_nothing(f"scored specimens {where}")]
-        told = {
-            name: compare(row.metrics[lost], _complement(row.metrics[found]))
-            for name, row in best.items()
-        }
+        told = {name: row.differences[NAMING_LOSS[split]] for name, row in best.items()}
         example = _largest(best, lambda row: row.metrics[both])
         m = best[example].metrics
         header = ["Architecture", "Found", "Named right, of found", "Both", "Lost to names"]
         return [
-            f"- {where[0].upper()}{where[1:]} the bottleneck "
-            f"{self.tally(told, 'is naming', 'is finding')}. {self._for(example)}"
+            f"- {where[0].upper()}{where[1:]} the bottleneck, where more specimens are lost, "
+            f"{self.differences(told, 'is naming', 'is finding')}. {self._for(example)}"
             f"{estimate(m[found])} of the specimens are found and {estimate(m[named])} of those "
-            f"named right, {estimate(m[both])} together.",
+            f"named right, {estimate(m[both])} together; lost to names minus not found is "
+            f"{estimate(told[example])}.",
             "",
             *table(
-                [*header, "Missed"],
+                [*header, "Not found", "Lost to names minus not found"],
                 [
                     [
                         self.name(name),
-                        *(estimate(row.metrics[key]) for key in (found, named, both, lost)),
-                        estimate(_complement(row.metrics[found])),
+                        *(estimate(row.metrics[key]) for key in (found, named, both, lost, missed)),
+                        estimate(told[name]),
                     ]
                     for name, row in best.items()
                 ],
@@ -408,7 +421,7 @@ class Facts:
                             estimate(m[key])
                             for key in ("F1", "precision", "recall", "species_recall")
                         ),
-                        number(m["false_alarms_per_image"].mean),
+                        estimate(m["false_alarms_per_image"]),
                     ]
                 )
         if not rows:
@@ -440,36 +453,40 @@ class Facts:
             for row in self.data.target_species_curves
             if row.split == "iid_test"
         }
-        budgets = list(dict.fromkeys(key[2] for key in cells))
         names = list(dict.fromkeys(key[0] for key in cells))
+        budgets = [k for k in self.look.budgets.get(TARGETS, []) if any(k == c[2] for c in cells)]
         if len(budgets) < 2:
             return [_nothing(f"two budgets of {TARGETS} with target species")]
-        last = budgets[-1]
-        # with no image of its own a species' name was never shown: relatives show from k > 0 on
-        first = next((k for k in budgets if k not in ("0", last)), budgets[0])
-        shown = list(dict.fromkeys([budgets[0], first, last]))
-
-        def told(k: str) -> dict[str, Verdict]:
-            return {
-                name: compare(
-                    cells.get((name, "near_genus", k), UNDEFINED),
-                    cells.get((name, "far_tribe", k), UNDEFINED),
-                )
-                for name in names
+        gaps = {
+            name: {
+                row.k_or_p: row.differences[NEAR_TARGETS]
+                for row in self.look.rows(name, TARGETS)
+                if row.differences[NEAR_TARGETS].n
             }
-
-        example = _largest(
-            {name: name for name in names}, lambda n: cells.get((n, "near_genus", last), UNDEFINED)
-        )
-        near = estimate(cells.get((example, "near_genus", first), UNDEFINED))
-        far = estimate(cells.get((example, "far_tribe", first), UNDEFINED))
-        lines = [
-            f"- Relatives: that at k={first} near targets do better than far ones "
-            f"{self.tally(told(first), 'holds', 'is wrong, far ones do')}. {self._for(example)}"
-            f"AP@.5 is {near} on near and {far} on far targets.",
-            f"- Own images: at k={last} the same lead of near over far targets "
-            f"{self.tally(told(last), 'holds', 'is none, far ones lead')}.",
-        ]
+            for name in names
+        }
+        # with no image of its own a species' name was never shown: relatives show from k > 0 on
+        first = {n: next((k for k in own if k != "0"), "") for n, own in gaps.items()}
+        last = {n: list(own)[-1] for n, own in gaps.items() if own}
+        lines = []
+        for which, lead, far_ahead in (
+            (first, "Relatives", "is wrong, far ones do"),
+            (last, "Own images", "is wrong, far ones do"),
+        ):
+            told = {n: k for n, k in which.items() if k and (which is first or k != first[n])}
+            for some in _alike(told, lambda k: [k]):
+                k = next(iter(some.values()))
+                here = {name: gaps[name][k] for name in some}
+                example = _largest(here, lambda value: value)
+                near, far = (cells[example, band, k] for band in ("near_genus", "far_tribe"))
+                lines.append(
+                    f"- {lead}, at k={k}: that near targets do better than far ones "
+                    f"{self.differences(here, 'is clear', far_ahead)}. {self._for(example)}"
+                    f"AP@.5 is {estimate(near)} on near and {estimate(far)} on far targets, a "
+                    f"difference of {estimate(here[example])}."
+                )
+        ends = [*first.values(), *last.values(), budgets[0], budgets[-1]]
+        shown = [k for k in budgets if k in ends]
         rows = [
             [self.name(name), BAND_LABEL[band], *(
                 estimate(cells.get((name, band, k), UNDEFINED)) for k in shown
@@ -489,14 +506,16 @@ class Facts:
         }
         if not last:
             return []
-        told = {name: compare_to(row.gap_AP_50, 0.0) for name, row in last.items()}
-        example = _largest(last, lambda row: row.gap_AP_50)
-        row = last[example]
-        return [
-            f"- Against the other species, at k={row.k}: that targets are ahead "
-            f"{self.tally(told, 'holds', 'is wrong, they are behind', HOLDS_0)}. "
-            f"{self._for(example)}target minus others is {estimate(row.gap_AP_50)}."
-        ]
+        lines = []
+        for some in _alike(last, lambda row: [row.k]):
+            told = {name: row.gap_AP_50 for name, row in some.items()}
+            example = _largest(told, lambda value: value)
+            lines.append(
+                f"- Against the other species, at k={some[example].k}: that targets are ahead "
+                f"{self.differences(told, 'is clear', 'is wrong, they are behind')}. "
+                f"{self._for(example)}target minus others is {estimate(told[example])}."
+            )
+        return lines
 
     # -- confidence ------------------------------------------------------------------------
 
@@ -505,17 +524,16 @@ class Facts:
         auroc = "novelty_det_AUROC"
         lines = self._against(
             "confidence_drop_OOD",
-            0,
-            "Confidence that falls on unseen species:",
-            ("yes", "no, it rises"),
+            "That confidence is lower on unseen species",
+            "is wrong, it is higher",
             "fall of the mean confidence",
         )
         lines += self._against(
             auroc,
-            0.5,
-            "Low confidence as a sign of an unseen species, better than chance (0.5):",
-            ("yes", "no, worse"),
+            "That low confidence marks unseen species better than chance (0.5)",
+            "is wrong, it does worse",
             "AUROC",
+            0.5,
         )
         if not lines:
             return [_nothing("hits on unseen species")]
@@ -535,9 +553,9 @@ class Facts:
         return [*lines, "", *table(header, rows)]
 
 
-def budget(row: CurveRow) -> str:
+def budget(row: CurveRow | BudgetRow) -> str:
     """``k=5``, ``p=0.1``."""
-    return f"{'p' if row.regime == NATURAL else 'k'}={row.k_or_p}"
+    return budget_text(row.regime, row.k_or_p)
 
 
 def condition(row: CurveRow) -> str:
@@ -545,9 +563,22 @@ def condition(row: CurveRow) -> str:
     return f"{row.regime} {budget(row)}"
 
 
-def _images(row: BudgetRow) -> str:
+def images(row: BudgetRow) -> str:
+    """Distinct training images: ``161`` counted, ``about 161`` expected."""
     about = "about " if row.source == "expected" else ""
-    return MISSING if row.n_images is None else f"{about}{row.n_images:,.0f} images"
+    return MISSING if row.n_images is None else f"{about}{row.n_images:,.0f}"
+
+
+def _cost(row: BudgetRow) -> str:
+    return f"{row.regime} {budget(row)}: {images(row)} images"
+
+
+def _alike(items: Mapping[str, T], key: Callable[[T], Iterable[Hashable]]) -> list[dict[str, T]]:
+    """The items in groups of equal key, in the order they come."""
+    groups: dict[tuple[Hashable, ...], dict[str, T]] = {}
+    for name, item in items.items():
+        groups.setdefault(tuple(key(item)), {})[name] = item
+    return list(groups.values())
 
 
 def _largest(items: Mapping[str, T], value: Callable[[T], Estimate]) -> str:
@@ -557,15 +588,6 @@ def _largest(items: Mapping[str, T], value: Callable[[T], Estimate]) -> str:
 
 def _or_low(mean: float | None) -> float:
     return float("-inf") if mean is None else mean
-
-
-def _complement(value: Estimate) -> Estimate:
-    """The estimate of 1 minus a share."""
-    if value.mean is None:
-        return value
-    low = None if value.ci95_high is None else 1 - value.ci95_high
-    high = None if value.ci95_low is None else 1 - value.ci95_low
-    return Estimate(1 - value.mean, value.std, value.n, low, high)
 
 
 def _best_cut(rows: Iterable[OperatingRow]) -> OperatingRow | None:

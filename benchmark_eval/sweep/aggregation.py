@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manife
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
 from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.differences import DIFFERENCES, differences
+from benchmark_eval.sweep.identical import identical_files, shared_splits
 from benchmark_eval.sweep.own_metrics import OwnMetrics, load_own_metrics
 from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, estimate, mean_of
 from benchmark_eval.sweep.summaries import (
@@ -38,7 +41,9 @@ from benchmark_eval.sweep.targets import target_means, target_tables
 BEST_BY = HEADLINE[0]
 """The curve metric whose mean names the best condition of an architecture."""
 
-_NUMBER = re.compile(r"[0-9][0-9.,]*")
+_LOG = logging.getLogger(__name__)
+# with the start of what is counted, so that 1 box and 2 boxes are alike
+_NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
 
 Groups = dict[Condition, list[ModelResult]]
 
@@ -133,7 +138,9 @@ def assemble(
         if target_band and model.entry.regime == "incremental_uniform_targets"
     }
     splits = list(collected.models[0].config.splits) if collected.models else []
-    curves = _learning_curves(groups, collected.missing)
+    identical = identical_files(collected.models)
+    _warn_identical(identical)
+    curves = _learning_curves(groups, collected.missing, means, identical)
     best = {(r.architecture, r.regime, r.k_or_p) for r in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
     return tables.Aggregated(
@@ -142,8 +149,9 @@ def assemble(
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         ignored=list(collected.ignored),
-        warnings=_alike((m, m.warnings) for m in collected.models),
-        notes=_alike((m, m.notes) for m in collected.models),
+        identical=identical,
+        warnings=_grouped((m.entry.model_name, m.warnings) for m in collected.models),
+        notes=_grouped((m.entry.model_name, m.notes) for m in collected.models),
         learning_curves=curves,
         target_species_curves=grid,
         target_vs_nontarget=gaps,
@@ -154,7 +162,24 @@ def assemble(
     )
 
 
-def _learning_curves(groups: Groups, missing: Sequence[ModelEntry]) -> list[tables.CurveRow]:
+def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
+    for item in identical:
+        _LOG.warning(
+            "the same prediction file on %s for %s", ", ".join(item.splits), ", ".join(item.models)
+        )
+
+
+def _learning_curves(
+    groups: Groups,
+    missing: Sequence[ModelEntry],
+    means: Mapping[str, Mapping[str, float | None]],
+    identical: Sequence[tables.IdenticalFiles],
+) -> list[tables.CurveRow]:
+    within = {
+        model.entry.model_name: differences(model, means.get(model.entry.model_name, {}))
+        for models in groups.values()
+        for model in models
+    }
     absent: dict[Condition, list[str]] = {}
     for entry in missing:
         absent.setdefault(entry.condition, []).append(entry.model_name)
@@ -167,7 +192,12 @@ def _learning_curves(groups: Groups, missing: Sequence[ModelEntry]) -> list[tabl
             k_or_p=condition.k_or_p,
             seeds=[model.entry.seed for model in models],
             missing=absent.get(condition, []),
+            identical=shared_splits(identical, [model.entry.model_name for model in models]),
             metrics={name: estimate(model.values.get(name) for model in models) for name in names},
+            differences={
+                name: estimate(within[model.entry.model_name][name] for model in models)
+                for name in DIFFERENCES
+            },
         )
         for condition, models in groups.items()
     ]
@@ -277,15 +307,15 @@ def best_conditions(curves: Sequence[tables.CurveRow]) -> dict[str, tables.Curve
 
     An architecture without one is left out.
     """
-    best: dict[str, tables.CurveRow] = {}
+    best: dict[str, tuple[float, tables.CurveRow]] = {}
     for row in curves:
         mean = row.metrics[BEST_BY].mean
         if mean is None:
             continue
         held = best.get(row.architecture)
-        if held is None or mean > (held.metrics[BEST_BY].mean or -math.inf):
-            best[row.architecture] = row
-    return best
+        if held is None or mean > held[0]:
+            best[row.architecture] = (mean, row)
+    return {architecture: row for architecture, (_, row) in best.items()}
 
 
 def _operating(
@@ -342,15 +372,14 @@ def _model_row(
     )
 
 
-def _alike(
-    told: Iterable[tuple[ModelResult, Sequence[tuple[str, str]]]],
+def _grouped(
+    told: Iterable[tuple[str, Iterable[tuple[str, str]]]],
 ) -> list[tables.ModelWarnings]:
-    """What models are told, (split, text) each, gathered where only the numbers differ."""
+    """What is told of each model as (split, text), together where only numbers differ."""
     held: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for model, texts in told:
+    for name, texts in told:
         for split, text in texts:
-            kind = _NUMBER.sub("#", text)
-            held.setdefault((split, kind), []).append((text, model.entry.model_name))
+            held.setdefault((split, _NUMBER.sub(r"#\1", text)), []).append((text, name))
     return [
         tables.ModelWarnings(
             split=split,
@@ -427,7 +456,7 @@ def _band_facts(benchmark: Benchmark) -> dict[str, tables.BandFacts]:
         facts[band] = tables.BandFacts(
             n_species=int(np.count_nonzero(counts)),
             n_images=len(np.unique(truth.image[inside])),
-            n_annotations=int(counts.sum()),
+            n_scored=int(counts.sum()),
             two_largest=int(np.sort(counts)[-2:].sum()),
         )
     return facts

@@ -64,11 +64,6 @@ def mean_of(values: Iterable[float | None]) -> float | None:
     return math.fsum(defined) / len(defined) if defined else None
 
 
-def difference(left: float | None, right: float | None) -> float | None:
-    """``left - right``, undefined where a side is."""
-    return None if left is None or right is None else left - right
-
-
 def compare(left: Estimate, right: Estimate) -> Verdict:
     """Where ``left`` lies against ``right`` as far as their intervals tell.
 

@@ -25,8 +25,10 @@ from benchmark_eval.manifest import Manifest, ModelEntry
 from benchmark_eval.sweep.own_metrics import OwnMetrics
 
 SUFFIX = "_summary.json"
-STRATA = ("1", "2-10", ">10", ">1")
-"""Density strata: specimens per image, crowd counted; the last pools the two before it."""
+APART = ("1", "2-10", ">10")
+"""The density strata that share no image: specimens per image, crowd counted."""
+STRATA = (*APART, ">1")
+"""All density strata; the last pools the two before it."""
 STRATUM_METRICS = (
     "recall",
     "species_accuracy_given_det",

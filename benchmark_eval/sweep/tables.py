@@ -17,7 +17,6 @@ import msgspec
 from benchmark_eval.catalogue import CURVE_METRICS, HEADLINE
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.files import write_bytes_atomic, write_text_atomic
-from benchmark_eval.names import neutral
 from benchmark_eval.sweep.statistics import Estimate
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
@@ -32,6 +31,9 @@ class CurveRow(msgspec.Struct, frozen=True, kw_only=True):
     """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
 
     ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
+    ``identical`` are the splits on which some of the seeds have the same prediction file, so that
+    n and interval there are not those of independent seeds. ``differences`` are those within a
+    model, by the names of ``sweep.differences``.
     """
 
     architecture: str
@@ -39,7 +41,9 @@ class CurveRow(msgspec.Struct, frozen=True, kw_only=True):
     k_or_p: str
     seeds: list[int]
     missing: list[str]
+    identical: list[str]
     metrics: dict[str, Estimate]
+    differences: dict[str, Estimate]
 
 
 class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,8 +142,15 @@ class MissingSeed(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
+class IdenticalFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Models that were scored on the same bytes on these splits."""
+
+    splits: list[str]
+    models: list[str]
+
+
 class ModelWarnings(msgspec.Struct, frozen=True, kw_only=True):
-    """Warnings (or notes) on a split that differ in their numbers at most, and their models.
+    """Warnings (or notes) on a split that differ in their numbers at most, and whose they are.
 
     ``text`` is the first model's; ``alike`` says that every model's reads the same.
     """
@@ -160,11 +171,15 @@ class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a band of unseen species holds, and the two species with the most annotations."""
+    """The scored species and specimens of a band of unseen species (crowd left out).
+
+    ``n_images`` hold one of them; ``two_largest`` are the specimens of its two largest species.
+    A model's ``ood_by_band`` counts crowd too.
+    """
 
     n_species: int
     n_images: int
-    n_annotations: int
+    n_scored: int
     two_largest: int
 
 
@@ -197,6 +212,7 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: Benchmark
     missing: list[MissingSeed]
     ignored: list[str]
+    identical: list[IdenticalFiles]
     warnings: list[ModelWarnings]
     notes: list[ModelWarnings]
     learning_curves: list[CurveRow]
@@ -231,7 +247,8 @@ def curve_names(table: Aggregated) -> list[str]:
 
 def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
     names = curve_names(table)
-    header = ["architecture", "regime", "k_or_p", "n_seeds", *_stems(names), "missing_models"]
+    keys = ["architecture", "regime", "k_or_p", "n_seeds"]
+    header = [*keys, *_stems(names), "missing_models", "identical_predictions"]
     rows: list[Row] = [
         [
             row.architecture,
@@ -240,10 +257,20 @@ def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
             len(row.seeds),
             *_cells(row.metrics[name] for name in names),
             "; ".join(row.missing),
+            "; ".join(row.identical),
         ]
         for row in table.learning_curves
     ]
     return header, rows
+
+
+def _differences(table: Aggregated) -> tuple[list[str], list[Row]]:
+    rows: list[Row] = [
+        [row.architecture, row.regime, row.k_or_p, name, *_cells([value])]
+        for row in table.learning_curves
+        for name, value in row.differences.items()
+    ]
+    return ["architecture", "regime", "k_or_p", "difference", *PARTS], rows
 
 
 def _target_species(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -347,6 +374,7 @@ def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
 
 CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
     "learning_curves.csv": _learning_curves,
+    "differences.csv": _differences,
     "target_species_curves.csv": _target_species,
     "target_vs_nontarget.csv": _target_gap,
     "budget_curves.csv": _budgets,
@@ -392,7 +420,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([neutral(cell) for cell in row] for row in rows)
+    writer.writerows(rows)
     return stream.getvalue()
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from benchmark_eval.catalogue import BAND_LABEL
 from benchmark_eval.manifest import Condition
-from benchmark_eval.sweep.statistics import Estimate, difference, estimate, mean_of
+from benchmark_eval.metrics.numbers import difference
+from benchmark_eval.sweep.statistics import Estimate, estimate, mean_of
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import TARGET_KEYS, TargetGapRow, TargetRow
 

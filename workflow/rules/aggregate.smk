@@ -11,6 +11,7 @@ rule aggregate:
             "results/aggregated/{table}.csv",
             table=[
                 "learning_curves",
+                "differences",
                 "target_species_curves",
                 "target_vs_nontarget",
                 "budget_curves",

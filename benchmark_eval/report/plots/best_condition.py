@@ -5,8 +5,10 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from benchmark_eval.catalogue import BAND_LABEL, SPLIT_LABEL, SPLITS
+from benchmark_eval.manifest import budget_text
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import Lookup, Series
+from benchmark_eval.sweep.summaries import APART
 from benchmark_eval.sweep.tables import Aggregated, OperatingRow
 
 CUTS = {
@@ -15,14 +17,10 @@ CUTS = {
     "species_recall": "found and named right",
     "F1": "F1",
 }
-STRATA = ("1", "2-10", ">10")
-"""The strata that share no image, in rising density."""
 
 
-def _heading(row: object, look: Lookup) -> str:
-    name = look.short(getattr(row, "architecture", ""))
-    letter = "p" if getattr(row, "regime", "") == "incremental_natural" else "k"
-    return f"{name}: {getattr(row, 'regime', '')} {letter}={getattr(row, 'k_or_p', '')}"
+def _heading(row: OperatingRow, look: Lookup) -> str:
+    return f"{look.short(row.architecture)}: {row.regime} {budget_text(row.regime, row.k_or_p)}"
 
 
 def operating(table: Aggregated) -> Figure:
@@ -101,7 +99,7 @@ def density(table: Aggregated, metric: str) -> Figure:
     rows = [
         row
         for row in table.density_curves
-        if (row.architecture, row.regime, row.k_or_p) in chosen and row.stratum in STRATA
+        if (row.architecture, row.regime, row.k_or_p) in chosen and row.stratum in APART
     ]
     columns = [("iid_test", ""), ("inat_test", "")]
     if metric == FOUND:
@@ -131,17 +129,17 @@ def density(table: Aggregated, metric: str) -> Figure:
             series = Series(
                 f"{name}|{place}|{metric}",
                 tuple(
-                    (STRATA.index(row.stratum), row.metrics[metric])
+                    (APART.index(row.stratum), row.metrics[metric])
                     for row in here
                     if row.architecture == name and row.metrics[metric].n
                 ),
-                look.density_dots(name, place, metric, STRATA),
+                look.density_dots(name, place, metric, APART),
             )
             figures.draw_series(panel, series, styles[at], shift=shift[at], complete=most[name])
             drawn.append(series)
         images = {row.stratum: row.n_images for row in here}
-        panel.set_xticks(range(len(STRATA)), [f"{s}\n({images.get(s, 0):,})" for s in STRATA])
-        panel.set_xlim(-0.5, len(STRATA) - 0.5)
+        panel.set_xticks(range(len(APART)), [f"{s}\n({images.get(s, 0):,})" for s in APART])
+        panel.set_xlim(-0.5, len(APART) - 0.5)
         panel.set_title(
             f"{SPLIT_LABEL[split]},\n{BAND_LABEL[band]}" if band else SPLIT_LABEL[split]
         )

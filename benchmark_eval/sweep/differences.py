@@ -1,0 +1,47 @@
+"""Differences within a model: two of its numbers, judged together instead of apart.
+
+Both sides come from the same training run and mostly move together, so the spread of their
+difference over seeds says more than the two intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmark_eval.catalogue import SPLIT_PREFIX
+from benchmark_eval.metrics.numbers import difference
+from benchmark_eval.sweep.summaries import STRATUM_METRICS, ModelResult
+
+NAMED = ("iid_test", "inat_test")
+"""The splits whose species can be named."""
+NAMING_LOSS = {split: f"{SPLIT_PREFIX[split]}_naming_minus_finding_loss" for split in NAMED}
+"""Lost to names minus not found, by split: above 0 naming is the bottleneck."""
+ALONE = "ood_recall_alone_minus_crowded"
+"""Found on images of one unseen specimen minus on those of more than ten (means over images)."""
+NEAR_TARGETS = "iid_target_near_minus_far_AP_50"
+"""AP@.5 of near target species minus that of far ones, in distribution."""
+DIFFERENCES = (*NAMING_LOSS.values(), ALONE, NEAR_TARGETS)
+"""The names in differences.csv, in its order. Other differences are curve metrics already."""
+
+
+def differences(model: ModelResult, targets: Mapping[str, float | None]) -> dict[str, float | None]:
+    """The differences within one model; ``targets`` are its ``target_means``, if it has them."""
+    values, found = model.values, STRATUM_METRICS.index("image_mean_recall")
+
+    def recall(stratum: str) -> float | None:
+        cells = model.density.get(("semantic_ood", "", stratum))
+        return cells[found] if cells else None
+
+    return {
+        **{
+            name: difference(
+                values[f"{SPLIT_PREFIX[split]}_classification_loss"],
+                values[f"{SPLIT_PREFIX[split]}_localisation_loss"],
+            )
+            for split, name in NAMING_LOSS.items()
+        },
+        ALONE: difference(recall("1"), recall(">10")),
+        NEAR_TARGETS: difference(
+            targets.get("iid_test/near_genus/AP_50"), targets.get("iid_test/far_tribe/AP_50")
+        ),
+    }

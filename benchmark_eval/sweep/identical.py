@@ -1,0 +1,103 @@
+"""Prediction files that stand under several models: their numbers are one, not several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from benchmark_eval.catalogue import CURVE_METRICS
+from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.sweep.summaries import ModelResult
+from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles
+from benchmark_eval.sweep.targets import REGIME
+
+PREDICTIONS = "predictions/"
+"""What a split's prediction file starts with in a summary's ``provenance.inputs``."""
+SPLIT_OF = {metric.name: metric.split for metric in CURVE_METRICS}
+
+
+def identical_files(models: Sequence[ModelResult]) -> list[IdenticalFiles]:
+    """Models that were scored on the same bytes, by split; in table order."""
+    by_file: dict[tuple[str, str], list[str]] = {}
+    for model in models:
+        for name, digest in model.provenance.inputs.items():
+            if name.startswith(PREDICTIONS):
+                split = name.removeprefix(PREDICTIONS)
+                by_file.setdefault((split, digest), []).append(model.entry.model_name)
+    splits: dict[tuple[str, ...], list[str]] = {}
+    for (split, _), names in by_file.items():
+        if len(names) > 1:
+            splits.setdefault(tuple(names), []).append(split)
+    return [IdenticalFiles(splits=found, models=list(names)) for names, found in splits.items()]
+
+
+def shared_splits(files: Iterable[IdenticalFiles], models: Iterable[str]) -> list[str]:
+    """The splits on which two or more of ``models`` have the same prediction file."""
+    names = set(models)
+    found = [s for item in files if len(names & set(item.models)) > 1 for s in item.splits]
+    return list(dict.fromkeys(found))
+
+
+def without_false_intervals(table: Aggregated) -> Aggregated:
+    """The tables with no interval where seeds have the same prediction file.
+
+    What is said and drawn of a sweep is said of this one, so that copies never pass for seeds.
+    """
+    copied = {
+        (row.architecture, row.regime, row.k_or_p): set(row.identical)
+        for row in table.learning_curves
+        if row.identical
+    }
+    if not copied:
+        return table
+
+    def told(row: Any, split: str | None, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        """``values`` on a split, or (None) across splits."""
+        k_or_p = getattr(row, "k_or_p", None) or row.k
+        regime = getattr(row, "regime", REGIME)
+        splits = copied.get((row.architecture, regime, k_or_p), set())
+        hit = bool(splits) if split is None else split in splits
+        return {key: _bare(value) if hit else value for key, value in values.items()}
+
+    def metrics(row: Any, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        return {key: told(row, SPLIT_OF.get(key), {key: value})[key] for key, value in values.items()}
+
+    def estimates(row: Any) -> dict[str, Estimate]:
+        named = {key: getattr(row, key) for key in row.__struct_fields__}
+        return {key: value for key, value in named.items() if isinstance(value, Estimate)}
+
+    return replace(
+        table,
+        learning_curves=[
+            replace(
+                row,
+                metrics=metrics(row, row.metrics),
+                differences=told(row, None, row.differences),
+            )
+            for row in table.learning_curves
+        ],
+        budget_curves=[
+            replace(row, headline=metrics(row, row.headline)) for row in table.budget_curves
+        ],
+        target_species_curves=[
+            replace(row, **told(row, row.split, estimates(row)))
+            for row in table.target_species_curves
+        ],
+        target_vs_nontarget=[
+            replace(row, **told(row, row.split, estimates(row)))
+            for row in table.target_vs_nontarget
+        ],
+        density_curves=[
+            replace(row, metrics=told(row, row.split, row.metrics)) for row in table.density_curves
+        ],
+        operating_curves=[
+            replace(row, metrics=told(row, row.split, row.metrics))
+            for row in table.operating_curves
+        ],
+    )
+
+
+def _bare(value: Estimate) -> Estimate:
+    return replace(value, ci95_low=None, ci95_high=None)
