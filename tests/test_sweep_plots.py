@@ -10,6 +10,7 @@ import pytest
 from factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.catalogue import HEADLINE
@@ -263,6 +264,23 @@ def test_plots_are_written_with_the_same_bytes_each_time(sweep, tmp_path):
     ET.fromstring(svg)
     assert "<dc:date>" not in svg
     assert not plt.get_fignums()
+
+
+def test_the_last_bits_of_a_layout_change_no_byte(sweep, tmp_path, monkeypatch):
+    _, table = sweep
+    names = ["novelty", "operating_curve", "budget_images"]
+    write_plots(table, tmp_path / "1", names=names)
+    lay_out = Figure.draw_without_rendering
+
+    def nudged(figure):
+        lay_out(figure)
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position([v * (1 + 3e-15) for v in axes.get_position().bounds])
+
+    monkeypatch.setattr(Figure, "draw_without_rendering", nudged)
+    for path in write_plots(table, tmp_path / "2", names=names):
+        assert path.read_bytes() == (tmp_path / "1" / path.name).read_bytes(), path.name
 
 
 @pytest.mark.parametrize(
