@@ -62,7 +62,9 @@ def without_false_intervals(table: Aggregated) -> Aggregated:
         return {key: _bare(value) if hit else value for key, value in values.items()}
 
     def metrics(row: Any, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        return {key: told(row, SPLIT_OF.get(key), {key: value})[key] for key, value in values.items()}
+        return {
+            key: told(row, SPLIT_OF.get(key), {key: value})[key] for key, value in values.items()
+        }
 
     def estimates(row: Any) -> dict[str, Estimate]:
         named = {key: getattr(row, key) for key in row.__struct_fields__}
