@@ -30,6 +30,7 @@ from benchmark_eval.reading import read_input
 
 MEMORY_PER_BYTE = 8.0
 """Memory that reading an annotation file takes for each of its bytes, its records all at once."""
+_MOST_DIGITS = 1000
 
 
 class _Image(msgspec.Struct):
@@ -82,16 +83,52 @@ class RawSplit:
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a finite number (true and false are not)."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a JSON value is a number that a finite float can hold (true and false are not)."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
 
 
 def as_id(value: object) -> int | None:
-    """An id as written: a whole number, 7.0 as well as 7; None for anything else."""
+    """An id as written: a whole number, 7.0 as well as 7; None for anything else.
+
+    From 2**53 up a float may stand for another whole number than was written, so only integers
+    are ids there.
+    """
     if not is_number(value):
         return None
     assert isinstance(value, int | float)
-    return int(value) if value == int(value) and -(2**63) <= value < 2**63 else None
+    limit = 2**53 if isinstance(value, float) else 2**63
+    return int(value) if value == int(value) and -limit < value < limit else None
+
+
+class LongInteger:
+    """An integer of more digits than are read as a number; no JSON value is equal to it."""
+
+    def __init__(self, text: str) -> None:
+        self.digits = len(text.lstrip("-"))
+
+    def __repr__(self) -> str:
+        return f"an integer of {self.digits:,} digits"
+
+
+def plain_json(data: bytes | str) -> Any:
+    """Any JSON, NaN and Infinity too; ``ValueError`` says in plain words why it is none.
+
+    An integer of very many digits becomes a ``LongInteger``, which whoever reads its record
+    refuses there.
+    """
+    try:
+        return json.loads(data, parse_int=_whole_number)
+    except RecursionError:
+        raise ValueError("lists or objects nested too deeply to be read") from None
+
+
+def _whole_number(text: str) -> int | LongInteger:
+    return int(text) if len(text) <= _MOST_DIGITS else LongInteger(text)
 
 
 def show(value: object, width: int = 60) -> str:
@@ -122,8 +159,8 @@ class _Tolerant:
 
     def read(self, data: bytes) -> _Coco | None:
         try:
-            tree = json.loads(data)
-        except (ValueError, RecursionError) as error:
+            tree = plain_json(data)
+        except ValueError as error:
             self.fault(
                 "not-json",
                 "",
@@ -173,7 +210,7 @@ class _Tolerant:
         found = [as_id(record.get(name)) for name in names]
         for name, value in zip(names, found, strict=True):
             if value is None:
-                self.fault("id-type", where, name, show(record.get(name)), "an integer")
+                self.fault("id-type", where, name, show(record.get(name)), "an integer of 64 bits")
         return None if None in found else [value for value in found if value is not None]
 
     def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
@@ -350,23 +387,17 @@ def read_split(
         )
         return None
     digests[name] = hashlib.sha256(data).hexdigest()
-    coco: _Coco | None
-    whole = True
     try:
         coco = msgspec.json.decode(data, type=_Coco)
         if any(a.iscrowd not in (0, 1) for a in coco.annotations):
             raise msgspec.ValidationError("iscrowd")
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raw = _columns(file.stem, name, coco, whole=True)
+    except (msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError):
         tolerant = _Tolerant(name)
-        coco = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
+        sound = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
         problems += tolerant.problems
-        whole = not tolerant.lost
-    if coco is None:
-        return None
-    try:
-        raw = _columns(file.stem, name, coco, whole=whole)
-    except OverflowError:
-        problems.append(Problem("id-range", name, "an id beyond 64 bits", "ids that fit 64 bits"))
-        return None
+        if sound is None:
+            return None
+        raw = _columns(file.stem, name, sound, whole=not tolerant.lost)
     problems += _check_columns(raw)
     return raw

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import math
 import os
 import re
@@ -24,7 +23,7 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.benchmark import NAMED_SPLITS, Benchmark, SplitTruth
-from benchmark_eval.coco_files import as_id, is_number, show
+from benchmark_eval.coco_files import as_id, is_number, plain_json, show
 from benchmark_eval.columns import (
     Floats,
     Ints,
@@ -315,8 +314,8 @@ def _whole_column(records: Sequence[Any], name: str) -> Ints:
 def _records(data: bytes, file: str) -> list[Any]:
     """The file as plain JSON; ``InputError`` when it is no JSON list."""
     try:
-        tree = json.loads(data.removeprefix(b"\xef\xbb\xbf"))
-    except (ValueError, RecursionError) as error:
+        tree = plain_json(data.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
         raise InputError(
             [
                 Problem(

@@ -328,11 +328,6 @@ def _(tree):
     tree.annotation("train", 3)["iscrowd"] = 2
 
 
-@plant("id-range", alone="it hides the split's other faults")
-def _(tree):
-    tree.annotation("train", 3)["id"] = 2**63
-
-
 @plant("annotation-id-repeated")
 def _(tree):
     tree.annotation("train", 5)["id"] = 4

@@ -135,6 +135,13 @@ def set_first(kind, **fields):
         (set_first("annotations", area=-1), "finite area"),
         (set_first("annotations", area="big"), "a number of px"),
         (set_first("annotations", iscrowd=2), "0 or 1"),
+        (set_first("annotations", iscrowd=10**400), "0 or 1"),
+        (set_first("annotations", bbox=[0, 0, 10**400, 5]), "annotation 1, bbox"),
+        (set_first("annotations", area=10**400), "annotation 1, area"),
+        (set_first("annotations", image_id=10**400), "annotation 1, image_id"),
+        (set_first("annotations", image_id=float(2**53)), "annotation 1, image_id"),
+        (set_first("images", width=10**400), "image record 0, width"),
+        (set_first("categories", id=2**63), "category record 0, id"),
         (set_first("annotations", image_id=77), "image 77"),
         (set_first("annotations", image_id="9"), "an integer"),
         (set_first("annotations", category_id=77), "category 77"),
@@ -154,6 +161,25 @@ def test_faults_of_an_annotation_file_are_told(tmp_path, change, words):
         load_benchmark(tmp_path)
     assert words in str(fault.value)
     assert "iid_test.json" in str(fault.value)
+
+
+def test_an_integer_of_5000_digits_is_a_fault_of_its_annotation(tmp_path):
+    small(tmp_path)
+    path = tmp_path / ANNOTATIONS / "iid_test.json"
+    edit(path, set_first("annotations", id="LONG"))
+    path.write_text(path.read_text().replace('"LONG"', "1" * 5000))
+    with pytest.raises(InputError) as fault:
+        load_benchmark(tmp_path)
+    (problem,) = fault.value.problems
+    assert (problem.kind, problem.field) == ("id-type", "id")
+    assert problem.found == "an integer of 5,000 digits"
+
+
+def test_an_annotation_file_nested_too_deeply_is_told(tmp_path):
+    small(tmp_path)
+    (tmp_path / ANNOTATIONS / "iid_test.json").write_text('{"images": ' + "[" * 100_000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        load_benchmark(tmp_path)
 
 
 def test_faults_of_all_files_come_together(tmp_path):

@@ -134,6 +134,14 @@ def test_integral_floats_are_ids_and_a_byte_order_mark_is_skipped(benchmark, tmp
         ({"score": -1e-9}, "outside [0,1]"),
         ({"score": 55}, "percent"),
         ({"score": float("nan")}, "number in [0, 1]"),
+        ({"score": 10**400}, "number in [0, 1]"),
+        ({"bbox": [1, 2, 10**400, 4]}, "bbox not finite"),
+        ({"image_id": -(10**400)}, "image_id must be an integer of this split"),
+        ({"category_id": 10**400}, "category_id must be an integer"),
+        ({"image_id": float(2**53)}, "image_id must be an integer of this split"),
+        ({"image_id": -float(2**53)}, "image_id must be an integer of this split"),
+        ({"image_id": 2**53}, "image_id 9007199254740992"),
+        ({"image_id": float(2**53 - 1)}, "image_id 9007199254740991"),
     ],
 )
 def test_every_kind_of_invalid_record_is_told_with_its_place(benchmark, tmp_path, change, words):
@@ -146,6 +154,19 @@ def test_every_kind_of_invalid_record_is_told_with_its_place(benchmark, tmp_path
     dropped = read(benchmark, tmp_path, text, on_invalid="drop")
     assert len(dropped) == 2
     assert sum(dropped.dropped.values()) == 1
+
+
+@pytest.mark.parametrize("name", ["image_id", "category_id", "score", "bbox"])
+def test_an_integer_of_5000_digits_is_a_fault_of_its_record(benchmark, tmp_path, name):
+    long = "-" + "1" * 5000
+    text = json.dumps([record(), record(**{name: "LONG"}), record()])
+    text = text.replace('"LONG"', f"[1, {long}, 3, 4]" if name == "bbox" else long)
+    with pytest.raises(InputError) as fault:
+        read(benchmark, tmp_path, text)
+    (problem,) = fault.value.problems
+    assert (problem.record, problem.field) == ("record 1", name)
+    assert "an integer of 5,000 digits" in problem.found
+    assert len(read(benchmark, tmp_path, text, on_invalid="drop")) == 2
 
 
 def test_all_faults_of_a_file_come_together_in_file_order(benchmark, tmp_path):
@@ -175,7 +196,7 @@ def test_all_faults_of_a_file_come_together_in_file_order(benchmark, tmp_path):
         ('{"annotations": [], "images": []}', "whole COCO file"),
         ("3", "JSON int"),
         (b"\xff\xfe[]", "JSON list"),
-        ("[" * 100_000, "JSON list"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 @pytest.mark.parametrize("on_invalid", ["error", "drop"])

@@ -29,7 +29,7 @@ RECORD_KINDS = _all(
     "problem",
     {
         "record-shape": "a record that is no JSON object",
-        "id-type": "an id that is no integer",
+        "id-type": "an id that is no integer of 64 bits",
         "bbox-type": "a box that is not four numbers",
         "score-type": "a score that is no number",
         "bbox-not-finite": "a box with NaN or infinity",
@@ -70,7 +70,6 @@ KINDS: dict[str, Kind] = {
             "name-type": "a category whose name is no text",
             "iscrowd-missing": "an annotation without iscrowd",
             "iscrowd-value": "an iscrowd that is neither 0 nor 1",
-            "id-range": "an id that does not fit 64 bits",
             "annotation-id-repeated": "an annotation id used twice",
             "image-id-repeated": "an image id used twice",
             "category-id-repeated": "a category id used twice",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmark_eval.benchmark import Categories
-from benchmark_eval.coco_files import as_id, show
+from benchmark_eval.coco_files import as_id, plain_json, show
 from benchmark_eval.columns import Ints
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.formats.options import ClassNames, Faults, Options
@@ -61,7 +60,7 @@ def read_class_names(path: str | Path) -> ClassNames:
 
 def _parsed(text: str, suffix: str) -> Any:
     if suffix == ".json":
-        return json.loads(text)
+        return plain_json(text)
     import yaml
 
     try:
@@ -83,7 +82,9 @@ def _ordered(tree: Any) -> list[Any] | None:
 
 
 def _number(key: Any) -> int | None:
-    return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else as_id(key)
+    if isinstance(key, str):
+        return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
+    return as_id(key)
 
 
 def _checked(names: Sequence[Any], file: str) -> tuple[str, ...]:

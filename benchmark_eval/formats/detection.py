@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from benchmark_eval.coco_files import plain_json
 from benchmark_eval.errors import UsageError
 from benchmark_eval.formats.registry import FORMATS
 from benchmark_eval.formats.text_files import number
@@ -79,7 +79,7 @@ def _decode(path: Path) -> Any:
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return json.loads(data)  # NaN, which the reader will tell record by record
+            return plain_json(data)  # NaN, which the reader will tell record by record
     except (ValueError, RecursionError, OSError) as error:
         raise UsageError(f"{path}: {error}; {SAY}") from None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from benchmark_eval.coco_files import plain_json
 from benchmark_eval.files import atomic_writer
 from benchmark_eval.formats.options import Faults
 
@@ -60,8 +60,8 @@ def records(path: Path, kind: type[T], faults: Faults, wanted: str) -> list[T]:
 def parse(data: bytes, path: Path, faults: Faults, wanted: str) -> Any:
     """The file as plain JSON (NaN and Infinity too); None and a fault where it is none."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
+        return plain_json(data)
+    except ValueError as error:
         faults.add("not-json", str(error)[:200], wanted, record=_name(path, faults),
                    cause="a half-written or damaged file")  # fmt: skip
         return None
