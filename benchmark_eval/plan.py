@@ -92,10 +92,6 @@ class Plan:
             )
         return self.entries[model]
 
-    def predictions_dir(self, model: str) -> Path:
-        """The folder of a model's prediction files."""
-        return _predictions_dir(self.config, self.entry(model))
-
     def prediction_files(self, model: str) -> list[str]:
         """A model's prediction files, one a split; InputError where one is not there."""
         if model in self.files:

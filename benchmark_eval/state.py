@@ -98,9 +98,13 @@ class DigestCache:
         return {name: found[name] for name in names}
 
     def save(self) -> None:
-        """Keep the digests for the next run, if there are new ones."""
+        """Keep the digests for the next run, if there are new ones; forget files that are gone."""
         if self.changed:
-            files = {name: [*kept[0], kept[1]] for name, kept in sorted(self.kept.items())}
+            files = {
+                name: [*kept[0], kept[1]]
+                for name, kept in sorted(self.kept.items())
+                if os.path.exists(name)  # noqa: PTH110
+            }
             text = json.dumps({"version": CACHE_VERSION, "files": files}, indent=0)
             write_text_atomic(self.path, text + "\n", sync=False)
             self.changed = False

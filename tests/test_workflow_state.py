@@ -81,6 +81,17 @@ def test_a_digest_of_a_file_written_just_now_is_not_kept(tmp_path, monkeypatch):
     assert not cache.changed
 
 
+def test_files_that_are_gone_are_forgotten(tmp_path, settled):
+    a, b = tmp_path / "a", tmp_path / "b"
+    for path in (a, b):
+        path.write_bytes(b"one")
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digests([str(a), str(b)])
+    a.unlink()
+    cache.save()
+    assert list(DigestCache(tmp_path / "cache.json").kept) == [str(b)]
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"version": 1}', b"\xff"])
 def test_a_broken_cache_only_costs_time(tmp_path, content):
     (tmp_path / "cache.json").write_bytes(content)
