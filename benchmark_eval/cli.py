@@ -23,6 +23,7 @@ VERBS = {
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
     "init": "Make a folder ready for a sweep: config, manifest, next steps.",
+    "verify": "Say which results do not agree with each other or with their inputs.",
     "subsets": "Draw the training subsets of the three regimes from train.json.",
     "convert": "Convert boxes between formats, and into prediction files.",
     "synth": "Make a synthetic benchmark and simulated predictions.",

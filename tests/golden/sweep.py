@@ -151,11 +151,16 @@ def run(folder, *, size=3, reverse=False, plots=False):
         [
             *["aggregate", "--eval-dir", str(out / "models")],
             *["--manifest", str(folder / "manifest.csv")],
-            *["--benchmark-dir", str(folder / "benchmark"), "--output-dir", str(out / "tables")],
+            *[
+                "--benchmark-dir",
+                str(folder / "benchmark"),
+                "--output-dir",
+                str(out / "aggregated"),
+            ],
         ]
     )
     if plots:
-        given = ["--aggregated", str(out / "tables/aggregated.json")]
+        given = ["--aggregated", str(out / "aggregated/aggregated.json")]
         only = [word for name in PLOTS for word in ("--only", name)]
         main(["plot", *given, *only, "--format", "svg", "--output-dir", str(out / "plots")])
     return out
