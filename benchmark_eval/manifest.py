@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.names import is_formula, name_fault, name_key
+from benchmark_eval.names import is_formula, name_fault, name_key, separator_hint
 from benchmark_eval.reading import read_input
 
 REGIMES = ("global_uniform", "incremental_natural", "incremental_uniform_targets")
@@ -108,7 +108,8 @@ def read_manifest(path: str | Path) -> Manifest:
 
     Raises InputError with every fault of the file: what is no CSV text, columns missing, unknown
     or repeated, rows of another length, blank cells, unfit names, regimes, budgets or seeds, and
-    rows that repeat a model or a (architecture, regime, k_or_p, seed).
+    rows that repeat a model or a (architecture, regime, k_or_p, seed), and two spellings of an
+    architecture.
     """
     path = Path(path)
     return _Reader(path).read()
@@ -188,10 +189,7 @@ class _Reader:
 
     def columns(self, header: list[str]) -> list[str] | None:
         known = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
-        cause = ""
-        if len(header) == 1:
-            other = next((c for c in (";", "\t", "|") if c in header[0]), None)
-            cause = f"the columns are separated by {other!r}" if other else ""
+        cause = separator_hint(header)
         before = len(self.problems)
         for name in dict.fromkeys(header):
             if name not in known:
@@ -348,9 +346,10 @@ class _Reader:
         return seed
 
     def repeats(self, models: list[ModelEntry], has_architecture: bool) -> None:
-        """Rows that repeat a model, a name one file system would take for another, or a seed."""
+        """Rows that repeat a model, a name for a file system, a seed, or nearly an architecture."""
         by_name: dict[str, ModelEntry] = {}
         by_cell: dict[tuple[Condition, int], ModelEntry] = {}
+        by_architecture: dict[str, ModelEntry] = {}
         for entry in models:
             at = f"row {entry.row} (line {entry.line})"
             first = by_name.setdefault(name_key(entry.model_name), entry)
@@ -365,6 +364,17 @@ class _Reader:
                     else "names that differ by more than case, which some file systems ignore",
                     at=at,
                     field="model_name",
+                )
+            like = by_architecture.setdefault(name_key(entry.architecture), entry)
+            if like.architecture != entry.architecture:
+                self.add(
+                    "architecture",
+                    f"{_show(entry.architecture)}, in row {like.row} (line {like.line}) "
+                    f"{_show(like.architecture)}",
+                    "one spelling of an architecture",
+                    at=at,
+                    field="architecture",
+                    cause="upper and lower case, or two ways to write an accented letter",
                 )
             other = by_cell.setdefault((entry.condition, entry.seed), entry)
             if other is not entry:

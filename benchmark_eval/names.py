@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 MAX_NAME_BYTES = 180
 """File systems take 255 bytes a name; the suffix of the longest file of a model must fit too."""
@@ -41,6 +42,12 @@ def name_key(name: str) -> str:
 def is_formula(text: str) -> bool:
     """Whether a spreadsheet would run a cell with this text."""
     return text[:1] in ("=", "+", "-", "@", "\t", "\r")
+
+
+def separator_hint(header: Sequence[str]) -> str:
+    """What a CSV file's columns are separated by instead of commas, or the empty text."""
+    other = next((c for c in (";", "\t", "|") if c in header[0]), "") if len(header) == 1 else ""
+    return f"the columns are separated by {other!r}" if other else ""
 
 
 def neutral(cell: object) -> object:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmark_eval.errors import Problem
+from benchmark_eval.names import separator_hint
 from benchmark_eval.reading import read_input
 from benchmark_eval.results import OOD_BANDS
 
@@ -48,6 +50,28 @@ def _blank(text: str | None) -> str:
     return text
 
 
+def _header_faults(header: Sequence[str]) -> Iterator[Problem]:
+    for name in dict.fromkeys(header):
+        if name.strip() and header.count(name) > 1:
+            yield Problem(
+                "repeated-column",
+                TAXONOMY,
+                f"the column {name!r} {header.count(name)} times",
+                "each column once",
+                "line 1",
+            )
+    missing = [c for c in ("scientificName", *RANKS) if c not in header]
+    if missing:
+        yield Problem(
+            "missing-column",
+            TAXONOMY,
+            f"columns {', '.join(header) or 'none'}",
+            f"also the columns {', '.join(missing)}",
+            "line 1",
+            cause=separator_hint(header),
+        )
+
+
 def read_taxonomy(
     path: Path, digests: dict[str, str], problems: list[Problem]
 ) -> dict[str, dict[str, str]]:
@@ -79,18 +103,10 @@ def read_taxonomy(
     digests[TAXONOMY] = hashlib.sha256(data).hexdigest()
     rows = csv.DictReader(io.StringIO(text, newline=""))
     header = rows.fieldnames or []
-    missing = [c for c in ("scientificName", *RANKS) if c not in header]
-    if missing:
-        problems.append(
-            Problem(
-                "missing-column",
-                TAXONOMY,
-                f"columns {', '.join(header) or 'none'}",
-                f"also the columns {', '.join(missing)}",
-                "line 1",
-            )
-        )
-        return {}
+    faults = list(_header_faults(header))
+    if faults:
+        problems += faults
+        return {}  # rows cannot be read while a column is missing or stands twice
     table: dict[str, dict[str, str]] = {}
     for row in rows:
         where = f"line {rows.line_num}"

@@ -576,6 +576,14 @@ _row("repeated-seed", ["ah", "global_uniform", "1", "0"])
 PLANTS["unprintable"].finds["seed"] = 1
 
 
+@plant("architecture", alone="every other row of the manifest would need the column")
+def _(tree):
+    _column(tree, "architecture")
+    for row in tree.rows:
+        row[-1] = "YOLO"
+    tree.rows[-1][-1] = "Yolo"
+
+
 @plant("foreign-subset")
 def _(tree):
     _column(tree, "train_annotations")

@@ -201,6 +201,9 @@ def test_faults_of_all_files_come_together(tmp_path):
     [
         ("a,b\n", "scientificName, subfamily, tribe, genus"),
         ("", "scientificName"),
+        ("scientificName;subfamily;tribe;genus\nA;b;c;d\n", "separated by ';'"),
+        ("scientificName,subfamily,tribe,genus,genus\nA,b,c,d,e\n", "'genus' 2 times"),
+        ("scientificName,subfamily,tribe,genus,x,x\nA,b,c,d,e,f\n", "'x' 2 times"),
         ("scientificName,subfamily,tribe,genus\nA,b\n", "4 cells"),
         ("scientificName,subfamily,tribe,genus\nA,b,c,d,e\n", "4 cells"),
         ("scientificName,subfamily,tribe,genus\nA,b,c,d\nA,b,c,d\n", "each species once"),

@@ -167,6 +167,21 @@ def test_repeats_name_both_rows(write):
     assert "case" in case.wanted
 
 
+@pytest.mark.parametrize(("one", "other"), [("YOLO", "Yolo"), ("Caf\u00e9", "Cafe\u0301")])
+def test_two_spellings_of_an_architecture_are_told(one, other, write):
+    header = HEADER.replace("model_name,", "model_name,architecture,")
+    path = write(f"{header}a,{one},global_uniform,1,0\nb,{other},global_uniform,5,0\n")
+    (fault,) = faults(path)
+    assert (fault.kind, fault.record, fault.field) == (
+        "architecture",
+        "row 2 (line 3)",
+        "architecture",
+    )
+    assert "row 1 (line 2)" in fault.found
+    assert repr(one) in fault.found
+    assert repr(other) in fault.found
+
+
 def test_same_seed_of_two_architectures_is_no_repeat(write):
     head = "architecture," + HEADER
     text = head + "yolo,a,global_uniform,1,0\ndetr,b,global_uniform,1,0\n"

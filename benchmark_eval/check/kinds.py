@@ -96,6 +96,7 @@ KINDS: dict[str, Kind] = {
             "unprintable": "a cell with a character that cannot be seen",
             "blanks-around": "a cell with blanks around its value",
             "model-name": "a model name that cannot name files",
+            "architecture": "an architecture that is spelled in two ways or reads as a formula",
             "regime": "an unknown regime",
             "k_or_p": "a budget that the regime does not have",
             "seed": "a seed that is no whole number",
