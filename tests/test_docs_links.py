@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("config/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("config/*.md")]
+MADE = re.compile(r"(\.\./)*(reference/.*|contributing\.md)")
+"""Pages of the site that docs/hooks.py makes: ``make docs`` fails where such a link is wrong."""
+LATER = {"docs/performance.md"}  # written by make bench; to be struck out once it is committed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -14,7 +17,9 @@ def test_relative_links_lead_to_files(page):
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
     gone = [target for target in local if not (page.parent / target).exists()]
-    assert gone == []
+    if page.is_relative_to(ROOT / "docs"):
+        gone = [target for target in gone if not MADE.fullmatch(target)]
+    assert set(gone) <= LATER
 
 
 def test_every_plot_is_explained_on_a_page_of_questions():
