@@ -318,6 +318,17 @@ def test_many_architectures_with_odd_names_and_many_budgets_are_drawn_as_text(tm
     assert len(figure.axes[0].get_xticks()) <= 12
 
 
+def test_labels_of_the_y_axis_are_no_longer_than_their_panel(sweep):
+    for name, paint in painters().items():
+        figure = paint(sweep[1])
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            if axes.get_ylabel():
+                height = axes.yaxis.label.get_window_extent().height
+                assert height <= axes.get_window_extent().height, (name, axes.get_ylabel())
+        plt.close(figure)
+
+
 def test_unknown_plot_is_refused(sweep, tmp_path):
     with pytest.raises(UsageError, match="no such plot: nothing"):
         write_plots(sweep[1], tmp_path, names=["nothing"])

@@ -31,8 +31,8 @@ def _on_card(metrics: Sequence[str]) -> bool:
     return any(metric in CARD_RANGES for metric in metrics)
 
 
-def _card_entry(metrics: Sequence[str]) -> list[Patch]:
-    label = "range on the benchmark's card"
+def _card_entry(metrics: Sequence[str], where: str = "") -> list[Patch]:
+    label = f"range on the benchmark's card{where}"
     return [Patch(facecolor=figures.GREY, alpha=0.28, label=label)] if _on_card(metrics) else []
 
 
@@ -60,7 +60,8 @@ def by_architecture(
             figures.budget_axis(panel, look.budgets[regime], REGIME_AXIS[regime])
         values = figures.extent(drawn) + _card(line, look, metric)
         figures.fit_y(line, values, entry.metric.low, entry.metric.high, base)
-        line[0].set_ylabel(entry.metric.label if len(metrics) == 1 else entry.label)
+        label = entry.metric.label if len(metrics) == 1 else entry.label
+        line[0].set_ylabel(label.replace(", ", ",\n"))
         _only_left_labels(line)
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(regime)
@@ -105,7 +106,10 @@ def by_part(
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(regime)
     figures.headings(
-        figure, title, [*styles, *_card_entry(metrics)], reading_note(complete, metrics)
+        figure,
+        title,
+        [*styles, *_card_entry(metrics, ", in its line's colour")],
+        reading_note(complete, metrics),
     )
     return figure
 
