@@ -34,6 +34,7 @@ from benchmark_eval.metrics.split import SplitData, agreement
 from benchmark_eval.metrics.strata import density
 from benchmark_eval.metrics.summary import HitConfidence, headline, summary
 from benchmark_eval.predictions import Predictions, predictions_file, read_predictions
+from benchmark_eval.promises import read_stamp, require_promised
 from benchmark_eval.results import (
     SCHEMA_VERSION,
     Engine,
@@ -122,8 +123,11 @@ def evaluate_to_files(
     on_invalid: OnInvalid = "error",
     detections: bool = True,
     quiet: bool = True,
+    stamp: str | Path | None = None,
 ) -> Evaluation:
     """Score one model and write its files into ``output_dir``, all or none of them.
+
+    With ``stamp``, what was read must be what that stamp of the workflow says.
 
     Files: ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt`` and,
     with ``detections``, ``_detections.csv``. Raises as ``run_evaluation`` does.
@@ -137,6 +141,10 @@ def evaluate_to_files(
     options = Options(tuple(splits), iou, engine, on_invalid)
     loaded = open_benchmark(benchmark)
     evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
+    if stamp is not None:
+        inputs = evaluation.provenance.inputs
+        read = {s: inputs[f"predictions/{s}"] for s in options.splits}
+        require_promised(read_stamp(stamp)["predictions"], read, "predictions of")
     report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
     if not quiet:
         print(report)

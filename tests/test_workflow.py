@@ -338,6 +338,21 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     assert tables_of(sweep) == good
 
 
+def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
+    model = "None"
+    old = sweep.summary(model).read_bytes()
+    edit_unseen(sweep.predictions(model))
+    sweep.run("tables")
+    sweep.summary(model).write_bytes(old)
+    told = sweep.run("tables", ok=False)
+    assert f"{model}_summary.json" in told
+    assert "made with another predictions of iid_test than the one that is there now" in told
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    sweep.summary(model).unlink()
+    sweep.run("tables")
+    assert json.loads(sweep.summary(model).read_bytes()) != json.loads(old)
+
+
 def test_a_run_that_was_killed_is_repaired_by_the_next(sweep):
     good = tables_of(sweep)
     shutil.rmtree(sweep.folder / "results")

@@ -21,6 +21,7 @@ from benchmark_eval.catalogue import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
 from benchmark_eval.errors import BenchmarkEvalError, InputError, Problem
 from benchmark_eval.index import open_benchmark
 from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manifest
+from benchmark_eval.promises import require_fresh_summaries
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
 from benchmark_eval.sweep.completeness import missing_seeds
@@ -57,19 +58,24 @@ def aggregate(
     allow_missing: bool = False,
     leave_out: Collection[str] = (),
     own_metrics: str | Path | None = None,
+    stamp: str | Path | None = None,
 ) -> tables.Aggregated:
     """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
 
     ``benchmark`` is the benchmark's folder or its index (.npz). ``leave_out`` are models of the
     manifest that count as missing even where an old summary lies about. ``own_metrics`` is a Python
-    file with metrics of the user's own (``sweep.own_metrics``). Raises InputError with all faults
-    of the inputs; then nothing is written, and the tables of an earlier aggregation are removed
-    from ``output_dir``, because they no longer belong to these inputs.
+    file with metrics of the user's own (``sweep.own_metrics``). With ``stamp``, the workflow's
+    stamp of the sweep, summaries and manifest must be what it says. Raises InputError with all
+    faults of the inputs; then nothing is written, and the tables of an earlier aggregation are
+    removed from ``output_dir``, because they no longer belong to these inputs.
     """
     try:
+        entries = read_manifest(manifest)
+        if stamp is not None:
+            _require_promised(entries, Path(eval_dir), Path(stamp).parent, leave_out)
         table = build(
             eval_dir=eval_dir,
-            manifest=read_manifest(manifest),
+            manifest=entries,
             benchmark=open_benchmark(benchmark),
             allow_missing=allow_missing,
             leave_out=leave_out,
@@ -81,6 +87,18 @@ def aggregate(
         raise
     tables.write(table, output_dir)
     return table
+
+
+def _require_promised(
+    manifest: Manifest, eval_dir: Path, state: Path, leave_out: Collection[str]
+) -> None:
+    """Hold the manifest and the summaries against the workflow's stamps."""
+    names = [m.model_name for m in manifest.models if m.model_name not in leave_out]
+    require_fresh_summaries(
+        [eval_dir / name / f"{name}_summary.json" for name in names],
+        state,
+        {m.model_name: [m.architecture, m.regime, m.k_or_p, m.seed] for m in manifest.models},
+    )
 
 
 def build(

@@ -14,4 +14,5 @@ with job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.
         allow_missing=snakemake.params.allow_missing,
         leave_out=snakemake.params.leave_out,
         own_metrics=snakemake.params.own_metrics or None,
+        stamp=snakemake.input.stamp,
     )

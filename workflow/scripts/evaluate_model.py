@@ -17,4 +17,5 @@ with job(snakemake.log[0]):
         on_invalid=snakemake.params.on_invalid,
         detections=snakemake.params.detections,
         quiet=True,
+        stamp=snakemake.input.stamp,
     )

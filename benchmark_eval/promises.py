@@ -1,0 +1,125 @@
+"""What a stamp says a job reads, held against what it has read.
+
+Stamps are written while the workflow is planned. A file that is exchanged before its job reads it,
+and put back later, would leave a result that fits its stamp and is wrong all the same. So jobs
+compare digests of what they have read with their stamps, and the sweep's tables take only
+summaries that were made from what the stamps say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmark_eval.errors import InputError, Problem
+
+AGAIN = "it changed while the workflow ran; run again"
+
+
+def read_stamp(path: str | Path) -> dict[str, Any]:
+    """The content of a stamp."""
+    content: dict[str, Any] = json.loads(Path(path).read_bytes())
+    return content
+
+
+def require_promised(promised: Mapping[str, str], read: Mapping[str, str], what: str) -> None:
+    """``InputError`` unless both name the same files with the same SHA-256.
+
+    ``what`` says what the names are, for the message.
+    """
+    problems = [
+        Problem(
+            "changed-meanwhile",
+            f"{what} {name}",
+            f"SHA-256 {read.get(name, 'of no such file')[:16]}",
+            f"{promised.get(name, 'no such file')[:16]}, as when the workflow was planned",
+            cause=AGAIN,
+        )
+        for name in sorted({*promised, *read})
+        if promised.get(name) != read.get(name)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+class _Provenance(msgspec.Struct):
+    scoring_code: str
+    inputs: dict[str, str]
+
+
+class _Config(msgspec.Struct):
+    iou_threshold: float
+    engine: str
+    on_invalid: str
+    splits: list[str]
+
+
+class _Origin(msgspec.Struct):
+    config: _Config
+    provenance: _Provenance
+
+
+def require_fresh_summaries(
+    summaries: Iterable[str | Path], state: str | Path, manifest_rows: Mapping[str, list[Any]]
+) -> None:
+    """``InputError`` unless summaries and manifest are what the stamps below ``state`` say.
+
+    ``summaries`` are ``<model>/<model>_summary.json``; ``manifest_rows`` maps a model to its
+    [architecture, regime, k_or_p, seed] as the manifest has them now.
+    """
+    state = Path(state)
+    sweep = read_stamp(state / "sweep.json")
+    benchmark = read_stamp(state / "benchmark.json")["files"]
+    problems: list[Problem] = []
+    for summary in map(Path, summaries):
+        problems += _summary_faults(summary, state, benchmark)
+    for model, row in sweep["models"].items():
+        if manifest_rows.get(model) != row[:4]:
+            found = manifest_rows.get(model, "no such row")
+            wanted = f"{row[:4]}, as when the workflow was planned"
+            problems.append(
+                Problem(
+                    "changed-meanwhile", f"manifest, model {model}", f"{found}", wanted, cause=AGAIN
+                )
+            )
+    if problems:
+        raise InputError(problems)
+
+
+def _summary_faults(summary: Path, state: Path, benchmark: Mapping[str, str]) -> Iterator[Problem]:
+    """What a summary was made from, where that is not what its stamp says."""
+    try:
+        origin = msgspec.json.decode(summary.read_bytes(), type=_Origin)
+    except (OSError, msgspec.DecodeError):
+        return  # the reader of summaries says what is wrong with it
+    stamp = read_stamp(state / "models" / f"{summary.parent.name}.json")
+    read = origin.provenance.inputs
+    pairs: dict[str, tuple[Any, Any]] = {
+        "scoring code": (origin.provenance.scoring_code, stamp["code"]),
+        "iou": (origin.config.iou_threshold, float(stamp["iou"])),
+        "engine": (origin.config.engine, stamp["engine"]),
+        "on_invalid": (origin.config.on_invalid, stamp["on_invalid"]),
+        "splits": (sorted(origin.config.splits), sorted(stamp["predictions"])),
+        **{
+            f"predictions of {split}": (read.get(f"predictions/{split}"), digest)
+            for split, digest in stamp["predictions"].items()
+        },
+        "benchmark": (
+            {Path(n).name: d for n, d in read.items() if n.startswith("benchmark/")},
+            dict(benchmark),
+        ),
+    }
+    for name, (found, wanted) in pairs.items():
+        if found != wanted:
+            yield Problem(
+                "stale-summary",
+                str(summary),
+                f"made with another {name} than the one that is there now",
+                "a summary that this workflow has made from the present inputs",
+                cause="put there by hand or from a backup, or an input changed while the workflow "
+                "ran: delete it and run again",
+            )

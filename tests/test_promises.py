@@ -1,0 +1,119 @@
+"""Jobs hold what they have read against what their stamps say."""
+
+import json
+
+import pytest
+from layout import write_predictions, write_split, write_taxonomy
+
+from benchmark_eval.errors import InputError
+from benchmark_eval.evaluation import evaluate_to_files
+from benchmark_eval.index import write_index
+from benchmark_eval.promises import require_fresh_summaries
+
+MODEL = "m"
+ROW = ["yolo", "global_uniform", "1", 0]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """An evaluated model, with the stamps that its workflow would have written."""
+    write_split(tmp_path / "b", "iid_test", [[1, 1, [0, 0, 50, 50]]])
+    write_taxonomy(tmp_path / "b", [1])
+    write_predictions(tmp_path / "p", "iid_test", [[1, 1, [0, 0, 50, 50], 0.9]])
+    evaluation = evaluate(tmp_path)
+    inputs = evaluation.provenance.inputs
+    files = {n.rpartition("/")[2]: d for n, d in inputs.items() if n.startswith("benchmark/")}
+    stamp(tmp_path, "benchmark", {"files": files})
+    stamp(
+        tmp_path,
+        f"models/{MODEL}",
+        {
+            "code": evaluation.provenance.scoring_code,
+            "iou": 0.5,
+            "engine": "fast",
+            "on_invalid": "error",
+            "predictions": {"iid_test": inputs["predictions/iid_test"]},
+        },
+    )
+    stamp(tmp_path, "sweep", {"models": {MODEL: [*ROW, None, "digest"]}})
+    return tmp_path
+
+
+def stamp(place, name, content):
+    path = place / "state" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def edited(place, name, **changes):
+    content = json.loads((place / "state" / f"{name}.json").read_text())
+    return stamp(place, name, content | changes)
+
+
+def evaluate(place, **more):
+    return evaluate_to_files(
+        benchmark=place / "b",
+        predictions_dir=place / "p",
+        output_dir=place / "models" / MODEL,
+        model_name=MODEL,
+        splits=["iid_test"],
+        **more,
+    )
+
+
+def require(place, row=ROW):
+    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
+    require_fresh_summaries([summary], place / "state", {MODEL: row})
+
+
+def test_what_fits_its_stamp_passes(place):
+    require(place)
+    evaluate(place, stamp=place / "state/models/m.json")
+    write_index(place / "b", place / "i.npz", stamp=place / "state/benchmark.json")
+
+
+def test_an_evaluation_of_exchanged_predictions_fails_and_writes_nothing(place):
+    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
+    before = summary.read_bytes()
+    write_predictions(place / "p", "iid_test", [])
+    with pytest.raises(InputError, match=r"predictions of iid_test.*changed while"):
+        evaluate(place, stamp=place / "state/models/m.json")
+    assert summary.read_bytes() == before
+
+
+@pytest.mark.parametrize("change", ["edited", "added"])
+def test_an_index_of_an_exchanged_benchmark_fails_and_is_not_written(place, change):
+    if change == "edited":
+        write_taxonomy(place / "b", [1, 2])
+    else:
+        write_split(place / "b", "inat_test", [[1, 1, [0, 0, 5, 5]]])
+    with pytest.raises(InputError, match="changed while the workflow ran"):
+        write_index(place / "b", place / "i.npz", stamp=place / "state/benchmark.json")
+    assert not (place / "i.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("models/m", {"code": "other"}, "scoring code"),
+        ("models/m", {"iou": 0.75}, "iou"),
+        ("models/m", {"engine": "pycocotools"}, "engine"),
+        ("models/m", {"on_invalid": "drop"}, "on_invalid"),
+        ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test"),
+        ("models/m", {"predictions": {}}, "splits"),
+        ("benchmark", {"files": {}}, "benchmark"),
+    ],
+)
+def test_a_summary_of_other_inputs_or_options_is_stale(place, name, changes, words):
+    edited(place, name, **changes)
+    with pytest.raises(InputError, match=f"made with another {words} than") as fault:
+        require(place)
+    assert {problem.kind for problem in fault.value.problems} == {"stale-summary"}
+
+
+@pytest.mark.parametrize("row", [["yolo", "global_uniform", "5", 0], None])
+def test_a_manifest_that_changed_meanwhile_is_told(place, row):
+    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
+    with pytest.raises(InputError, match="manifest, model m"):
+        require_fresh_summaries([summary], place / "state", {MODEL: row} if row else {})
