@@ -143,3 +143,10 @@ KINDS: dict[str, Kind] = {
         },
     ),
 }
+
+
+def markdown_table() -> str:
+    """All kinds as they stand in docs/trust.md."""
+    lines = ["| kind | level | meaning |", "|---|---|---|"]
+    lines += [f"| `{kind}` | {k.level} | {k.meaning} |" for kind, k in KINDS.items()]
+    return "\n".join(lines) + "\n"
