@@ -88,6 +88,22 @@ def test_a_second_run_has_nothing_to_do(sweep):
     assert sweep.compared() == Sweep(sweep.folder).compared()
 
 
+@pytest.mark.parametrize(
+    ("lost", "wanted"),
+    [
+        ("models/NA/NA_per_species.csv", ({"NA"}, AFTER)),
+        ("aggregated/learning_curves.csv", (set(), AFTER)),
+        ("plots/target_grid.svg", (set(), READ)),
+    ],
+)
+def test_a_deleted_result_is_made_again(sweep, lost, wanted):
+    (sweep.folder / "results" / lost).unlink()
+    assert sweep.planned() == wanted
+    sweep.run()
+    assert (sweep.folder / "results" / lost).stat().st_size
+    assert sweep.planned() == NOTHING
+
+
 def test_lint_has_nothing_to_say(base, tmp_path):
     assert "good condition" in Sweep(tmp_path).run("--lint")
 

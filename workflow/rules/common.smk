@@ -82,6 +82,11 @@ def summaries(wildcards):
     return [f"results/models/{m}/{m}_summary.json" for m in PLAN.models]
 
 
+def every_model_file(wildcards):
+    asked(PLAN.require_set)
+    return [path.format(model=m) for m in PLAN.models for path in rules.evaluate_model.output]
+
+
 def summaries_of(regime):
     """An input function: the summaries of one regime's models."""
 
