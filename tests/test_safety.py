@@ -27,6 +27,8 @@ FORMULA = '=HYPERLINK("http://example.org";"x")'
 
 NEVER_IMPORTED = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 NEVER_CALLED = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "input"}
+ON_PURPOSE = {"benchmark_eval/sweep/own_metrics.py": ["exec", "compile"]}
+"""What runs a file because that is what it is for: metrics of the user's own."""
 ONLY_SAFE_YAML = {"yaml.safe_load", "yaml.safe_dump"}
 
 
@@ -68,7 +70,8 @@ def unsafe(tree):
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_source_runs_what_a_file_says(path):
-    assert list(unsafe(ast.parse(path.read_text(encoding="utf-8")))) == []
+    found = [what for _, what in unsafe(ast.parse(path.read_text(encoding="utf-8")))]
+    assert found == ON_PURPOSE.get(path.relative_to(ROOT).as_posix(), [])
 
 
 @pytest.mark.parametrize(
