@@ -171,14 +171,22 @@ def results(out):
     from benchmark_eval import __version__
     from benchmark_eval.source_digest import PARTS, code_digest
 
+    files = [path for path in sorted(out.rglob("*")) if path.is_file()]
+    # aggregated.json has the digests of summaries, which hold the digest of the code
+    of_summary = {
+        hashlib.sha256(path.read_bytes()).hexdigest(): path.name
+        for path in files
+        if path.name.endswith("_summary.json")
+    }
     contents = {}
-    for path in sorted(out.rglob("*")):
-        if path.is_file():
-            data = path.read_bytes()
-            for part in PARTS:
-                data = data.replace(code_digest(part).encode(), part.encode())
-            version = f'"package_version": "{__version__}"'.encode()
-            contents[path.name] = data.replace(version, b'"package_version": ""')
+    for path in files:
+        data = path.read_bytes()
+        for digest, name in of_summary.items():
+            data = data.replace(digest.encode(), name.encode())
+        for part in PARTS:
+            data = data.replace(code_digest(part).encode(), part.encode())
+        version = f'"package_version": "{__version__}"'.encode()
+        contents[path.name] = data.replace(version, b'"package_version": ""')
     return contents
 
 
