@@ -183,7 +183,9 @@ def assemble(
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
     for item in identical:
         _LOG.warning(
-            "the same prediction file on %s for %s", ", ".join(item.splits), ", ".join(item.models)
+            "warning: the same prediction file on %s for %s",
+            ", ".join(item.splits),
+            ", ".join(item.models),
         )
 
 
