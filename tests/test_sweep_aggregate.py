@@ -1,6 +1,7 @@
 """The tables of a sweep against tables worked by hand, and every input that is refused."""
 
 import csv
+import errno
 import json
 import math
 import shutil
@@ -525,6 +526,31 @@ def test_a_failure_leaves_no_earlier_aggregate_behind(sweep):
     (sweep.eval_dir / "m_summary.json").write_text("{")
     sweep.faults()
     assert [p.name for p in sweep.output.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("at", range(len(tables.FILES)))
+def test_a_disk_that_is_full_at_any_file_leaves_no_table(sweep, monkeypatch, at):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
+    sweep.run()
+    old = {p.name: p.read_bytes() for p in sweep.output.iterdir()}
+    sweep.lay([(("m", "a", GU, "1", 0), 0.25)])
+    written = []
+
+    def full(number):
+        written.append(number)
+        if len(written) > at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    table = tables.read_aggregated(sweep.output / tables.AGGREGATED)
+    with monkeypatch.context() as patched:
+        patched.setattr("benchmark_eval.files.os.fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            tables.write(table, sweep.output)
+        assert {p.name: p.read_bytes() for p in sweep.output.iterdir()} == old
+        written.clear()
+        with pytest.raises(OSError, match="No space left"):
+            sweep.run()
+    assert list(sweep.output.iterdir()) == []
 
 
 def test_neither_order_nor_place_changes_a_byte(sweep, tmp_path):

@@ -66,8 +66,9 @@ def aggregate(
     manifest that count as missing even where an old summary lies about. ``own_metrics`` is a Python
     file with metrics of the user's own (``sweep.own_metrics``). With ``stamp``, the workflow's
     stamp of the sweep, summaries and manifest must be what it says. Raises InputError with all
-    faults of the inputs; then nothing is written, and the tables of an earlier aggregation are
-    removed from ``output_dir``, because they no longer belong to these inputs.
+    faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
+    of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
+    these inputs.
     """
     try:
         entries = read_manifest(manifest)
@@ -81,11 +82,11 @@ def aggregate(
             leave_out=leave_out,
             own=None if own_metrics is None else load_own_metrics(own_metrics),
         )
-    except BenchmarkEvalError:
+        tables.write(table, output_dir)
+    except (BenchmarkEvalError, OSError):
         with contextlib.suppress(OSError):
             tables.discard(output_dir)
         raise
-    tables.write(table, output_dir)
     return table
 
 

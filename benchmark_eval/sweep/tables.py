@@ -16,7 +16,7 @@ import msgspec
 
 from benchmark_eval.catalogue import CURVE_METRICS, HEADLINE
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.files import write_bytes_atomic, write_text_atomic
+from benchmark_eval.files import write_together
 from benchmark_eval.sweep.statistics import Estimate
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
@@ -388,15 +388,16 @@ FILES = (*CSV_FILES, AGGREGATED)
 
 
 def write(table: Aggregated, output_dir: str | Path) -> None:
-    """Write every table to ``output_dir``.
+    """Write every table to ``output_dir``: all of them, or none where the disk is full.
 
-    ``aggregated.json`` goes first and comes back last, so that while it is there the set is whole.
+    While ``aggregated.json`` is there the set is whole (``benchmark_eval.files.write_together``).
     """
     folder = Path(output_dir)
-    (folder / AGGREGATED).unlink(missing_ok=True)
-    for name, layout in CSV_FILES.items():
-        write_text_atomic(folder / name, to_csv(*layout(table)))
-    write_bytes_atomic(folder / AGGREGATED, encode(table))
+    contents: dict[Path, bytes | None] = {
+        folder / name: to_csv(*layout(table)).encode() for name, layout in CSV_FILES.items()
+    }
+    seal = folder / AGGREGATED
+    write_together({**contents, seal: encode(table)}, seal)
 
 
 def discard(output_dir: str | Path) -> list[str]:
