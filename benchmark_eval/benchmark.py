@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -25,6 +25,12 @@ KNOWN_SPLITS = ("iid_test", "inat_test", "semantic_ood", "train")
 DEFAULT_SPLITS = ("iid_test", "inat_test", "semantic_ood")
 NAMED_SPLITS = ("iid_test", "inat_test")
 """Splits whose species a model was trained on, so that a right species name is possible."""
+
+
+def is_stray(file: str) -> bool:
+    """Whether a file of the benchmark (relative path) is an annotation file of no known split."""
+    path = PurePosixPath(file)
+    return path.parent == PurePosixPath(ANNOTATIONS.as_posix()) and path.stem not in KNOWN_SPLITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,7 @@ class Benchmark:
 
     ``splits`` holds the splits whose files exist. ``train`` is ``None`` without ``train.json``.
     ``digests`` maps each file that was read, relative to the benchmark folder, to its SHA-256.
-    ``description`` is what the first annotation file's ``info`` says of the data.
+    ``description`` is what the first known split's ``info`` says of the data.
     """
 
     categories: Categories
@@ -112,6 +118,15 @@ class Benchmark:
     train: TrainIncidence | None
     digests: dict[str, str] = field(default_factory=dict)
     description: str = ""
+
+    @property
+    def stray_files(self) -> list[str]:
+        """Annotation files that were read and are none of the known splits, sorted.
+
+        Their categories count as the benchmark's all the same (as for the benchmark's evaluator,
+        which reads every .json file there).
+        """
+        return sorted(name for name in self.digests if is_stray(name))
 
     @property
     def digest(self) -> str:
@@ -287,6 +302,7 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
                 cause="benchmark_dir is not the unpacked benchmark",
             )
         )
+    problems += _nearly_splits(folder)
     raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
     names = _category_names(raws, problems)
     ids = np.array(sorted(names), np.int64)
@@ -298,6 +314,21 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
         benchmark = _assemble(sound, names, taxonomy, digests)
         problems += _odd_bands(benchmark)
     return Survey(benchmark, tuple(raws), taxonomy, tuple(problems))
+
+
+def _nearly_splits(folder: Path) -> Iterator[Problem]:
+    """Files that a file system without case would take for those of a split."""
+    wanted = {f"{name}.json" for name in KNOWN_SPLITS}
+    for name in sorted(path.name for path in folder.glob("*")):
+        meant = name.lower()
+        if name not in wanted and meant in wanted:
+            yield Problem(
+                "split-file-name",
+                (ANNOTATIONS / name).as_posix(),
+                f"a file named {name!r}",
+                f"{meant!r}, or a name that differs by more than case",
+                cause=f"not read as the split {meant.removesuffix('.json')}",
+            )
 
 
 def _assemble(
@@ -334,7 +365,8 @@ def _assemble(
     )
     splits = {raw.name: _split_truth(raw, categories) for raw in raws}
     known = {name: splits[name] for name in KNOWN_SPLITS if name in splits}
-    description = next((raw.description for raw in raws if raw.description), "")
+    told = {raw.name: raw.description for raw in raws if raw.description}
+    description = next((told[name] for name in KNOWN_SPLITS if name in told), "")
     return Benchmark(categories, known, train, digests, description)
 
 

@@ -393,6 +393,37 @@ def _taxonomy(evidence: Evidence) -> Iterator[str]:
         )
 
 
+def _stray_files(evidence: Evidence) -> Iterator[str]:
+    """Categories that only a file of no split lists: predictions of them are taken as valid."""
+    benchmark = evidence.benchmark
+    files = benchmark.stray_files
+    listed = np.zeros(len(benchmark.categories.ids), np.bool_)
+    for split in benchmark.splits.values():
+        listed[split.listed] = True
+    extra = np.flatnonzero(~listed)
+    if files and len(extra):
+        yield (
+            f"{counted(len(extra), 'category', 'categories')} "
+            f"({benchmark.categories.names[extra[0]]}{', ...' if len(extra) > 1 else ''}) of no "
+            f"split, from {', '.join(files)}: the benchmark's evaluator counts every .json file "
+            "there; likely a copy or another file that belongs elsewhere"
+        )
+
+
+def _shared_names(evidence: Evidence) -> Iterator[str]:
+    """Two categories of the split with one species name: each has an AP of its own."""
+    names = evidence.benchmark.categories.names
+    ids = evidence.benchmark.categories.ids
+    first: dict[str, int] = {}
+    for row in evidence.truth.listed.tolist():
+        other = first.setdefault(names[row], row)
+        if other != row:
+            yield (
+                f"categories {ids[other]} and {ids[row]} of {evidence.truth.name} have one name, "
+                f"{names[row]}: each has an AP of its own, but a name is right for both"
+            )
+
+
 WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "dropped records": _dropped,
     "another split": _other_split,
@@ -406,7 +437,11 @@ WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
 }
 """Every warning about predictions by its kind, most serious first."""
 
-BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {"taxonomy": _taxonomy}
+BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
+    "taxonomy": _taxonomy,
+    "stray files": _stray_files,
+    "shared names": _shared_names,
+}
 """Warnings about the benchmark that every evaluation repeats; ``check`` tells them once."""
 
 

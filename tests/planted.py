@@ -390,6 +390,24 @@ def _(tree):
     tree.annotation("semantic_ood", 2)["source_record_id"] = "train-record-3"
 
 
+@plant("stray-annotations")
+def _(tree):
+    content = {"images": [], "annotations": [], "categories": [{"id": 1, "name": species(1)}]}
+    tree.after.append(
+        lambda folder: (folder / ANNOTATIONS / "backup.json").write_text(json.dumps(content))
+    )
+
+
+@plant("split-file-name")
+def _(tree):
+    tree.after.append(lambda folder: (folder / ANNOTATIONS / "Train.JSON").write_text("{}"))
+
+
+@plant("species-two-ids")
+def _(tree):
+    tree.splits["semantic_ood"]["categories"].append({"id": 109, "name": species(101)})
+
+
 @plant("no-crowd")
 def _(tree):
     tree.annotation("iid_test", 31)["iscrowd"] = 0

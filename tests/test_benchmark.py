@@ -244,6 +244,47 @@ def test_a_folder_that_is_no_benchmark_is_told(tmp_path, make):
         load_benchmark(tmp_path / "b")
 
 
+def stray(folder, name, **content):
+    content = {"images": [], "annotations": [], "categories": [], **content}
+    (folder / ANNOTATIONS / name).write_text(json.dumps(content))
+
+
+def test_a_stray_file_adds_categories_and_no_description(tmp_path):
+    small(tmp_path)
+    stray(
+        tmp_path,
+        "backup.json",
+        categories=[{"id": 9, "name": species(9)}],
+        info={"description": "a copy"},
+    )
+    edit(tmp_path / ANNOTATIONS / "train.json", lambda t: t.update(info={"description": "train"}))
+    benchmark = load_benchmark(tmp_path)
+    assert benchmark.categories.ids.tolist() == [1, 2, 3, 9]
+    assert benchmark.stray_files == [f"{ANNOTATIONS}/backup.json"]
+    assert list(benchmark.splits) == ["iid_test", "train"]
+    assert benchmark.description == "train"
+
+
+def test_the_description_is_that_of_the_first_known_split(tmp_path):
+    small(tmp_path)
+    write_split(tmp_path, "inat_test", [[1, 1, [0, 0, 5, 5]]])
+    for split in ("train", "inat_test"):
+        edit(
+            tmp_path / ANNOTATIONS / f"{split}.json",
+            lambda tree, name=split: tree.update(info={"description": name}),
+        )
+    assert load_benchmark(tmp_path).description == "inat_test"
+
+
+@pytest.mark.parametrize("name", ["Train.json", "IID_test.json", "train.JSON"])
+def test_a_file_named_as_a_split_but_for_case_is_an_error(tmp_path, name):
+    small(tmp_path)
+    stray(tmp_path, name)
+    with pytest.raises(InputError, match="differs by more than case") as fault:
+        load_benchmark(tmp_path)
+    assert [p.file for p in fault.value.problems] == [f"{ANNOTATIONS}/{name}"]
+
+
 def test_an_empty_record_is_no_record(tmp_path):
     small(tmp_path)
     edit(tmp_path / ANNOTATIONS / "train.json", lambda tree: tree["annotations"].append({}))

@@ -222,7 +222,8 @@ def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path
 def test_every_kind_of_warning_is_planted_here():
     kinds = {kind for _, _, expected, _ in PLANTS.values() for kind in expected}
     assert kinds | {"another split"} == set(WARNINGS)
-    assert set(BENCHMARK_WARNINGS) == {"taxonomy"}  # planted in test_evaluate_command
+    # planted in test_evaluate_command
+    assert set(BENCHMARK_WARNINGS) == {"taxonomy", "stray files", "shared names"}
 
 
 def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):

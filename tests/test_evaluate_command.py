@@ -4,7 +4,7 @@ import csv
 import json
 
 import pytest
-from layout import record, write_predictions, write_split, write_taxonomy
+from layout import ANNOTATIONS, record, write_predictions, write_split, write_taxonomy
 
 from benchmark_eval import run_evaluation
 from benchmark_eval.benchmark import load_benchmark
@@ -304,3 +304,16 @@ def test_a_beetle_found_under_an_unlisted_name_is_told_apart_from_a_missed_one(p
     assert d.detection_recall == 0.0  # as the benchmark's evaluator has it
     assert d.detection_recall_any_name == 1.0
     assert "100.0% of specimens are found when boxes named as a species that" in text
+
+
+def test_categories_of_a_stray_file_and_two_ids_of_a_species_are_told(place, capsys):
+    path = place / "b" / ANNOTATIONS / "iid_test.json"
+    tree = json.loads(path.read_text())
+    stray = {"images": [], "annotations": [], "categories": [{"id": 77, "name": "Stray species"}]}
+    path.with_name("backup.json").write_text(json.dumps(stray))
+    tree["categories"].append({"id": 55, "name": tree["categories"][0]["name"]})
+    path.write_text(json.dumps(tree))
+    assert run(place, "--quiet") == 0
+    told = capsys.readouterr().err
+    assert f"1 category (Stray species) of no split, from {ANNOTATIONS}/backup.json" in told
+    assert "categories 1 and 55 of iid_test have one name, Genus0 species1" in told

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.benchmark import ANNOTATIONS, DEFAULT_SPLITS, Survey
+from benchmark_eval.benchmark import ANNOTATIONS, DEFAULT_SPLITS, KNOWN_SPLITS, Survey, is_stray
 from benchmark_eval.coco_files import RawSplit
 from benchmark_eval.errors import Problem
 from benchmark_eval.reading import open_input, read_input
@@ -61,6 +61,7 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
     yield from _listed_files(directory, survey)
     for raw in survey.raws:
         yield from _empty_boxes(raw)
+        yield from _shared_names(raw)
         if raw.name == "iid_test" and len(raw.crowd) and not raw.crowd.any():
             yield Problem(
                 "no-crowd",
@@ -70,6 +71,7 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
                 field="iscrowd",
                 cause="looks like version 1, whose unscored specimens count as false alarms",
             )
+    yield from _stray_files(survey)
     yield from _species(survey)
     yield from _ranks(survey.taxonomy)
     yield from _licences(directory, origins)
@@ -214,6 +216,43 @@ def _empty_boxes(raw: RawSplit) -> Iterator[Problem]:
             "bbox",
             "no prediction can reach it; it counts as missed",
         )
+
+
+def _stray_files(survey: Survey) -> Iterator[Problem]:
+    """Annotation files of no known split, and how many categories only they list."""
+    known = {
+        number
+        for raw in survey.raws
+        if not is_stray(raw.file)
+        for number in raw.category_ids.tolist()
+    }
+    for raw in survey.raws:
+        if is_stray(raw.file):
+            n = len(set(raw.category_ids.tolist()) - known)
+            yield Problem(
+                "stray-annotations",
+                raw.file,
+                f"a file of no split, with {n} {'category' if n == 1 else 'categories'} of its own",
+                f"only {', '.join(f'{name}.json' for name in KNOWN_SPLITS)}",
+                cause="its categories count as the benchmark's, as for the benchmark's evaluator",
+            )
+
+
+def _shared_names(raw: RawSplit) -> Iterator[Problem]:
+    """Categories of one file with one species name."""
+    first: dict[str, int] = {}
+    for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
+        other = first.setdefault(name, number)
+        if other != number:
+            yield Problem(
+                "species-two-ids",
+                raw.file,
+                f"{name!r}, as category {other}",
+                "one category for a species",
+                f"category {number}",
+                "name",
+                "each id has an AP of its own, but a name is right for both",
+            )
 
 
 def _species(survey: Survey) -> Iterator[Problem]:
