@@ -149,6 +149,8 @@ def _what_was_run(table: Aggregated) -> list[str]:
         f"{listing([str(split) for split in options.get('splits', [])])}.",
         "",
     ]
+    if table.benchmark.description:
+        lines += [f"The data say of themselves: *{escape(table.benchmark.description)}*", ""]
     if table.missing:
         lines += [
             f"**Incomplete:** {count(len(table.missing), 'cell')} of the sweep "

@@ -456,6 +456,7 @@ def _benchmark_facts(benchmark: Benchmark) -> tables.Benchmark:
     }
     return tables.Benchmark(
         digest=benchmark.digest,
+        description=benchmark.description,
         splits=splits,
         bands=_band_facts(benchmark),
         n_targets=sum(bool(band) for band in categories.target_band),

@@ -187,6 +187,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """The benchmark that the models were scored on."""
 
     digest: str
+    description: str = ""
     splits: dict[str, SplitFacts]
     bands: dict[str, BandFacts]
     n_targets: int
