@@ -2,11 +2,11 @@
 from snakemake.common import get_snakemake_searchpaths
 from snakemake.logging import logger
 
+from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import BenchmarkEvalError
 from benchmark_eval.plan import load_plan, settle_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
-from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.state import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
@@ -26,8 +26,9 @@ RESULTS = on_disk("results")
 NOTE = on_disk("results/.state/running.json")
 
 try:
-    if workflow.is_main_process:
+    if workflow.is_main_process or workflow.remote_exec:
         require_same_package(get_snakemake_searchpaths())
+    if workflow.is_main_process:
         if clear_killed_run(NOTE, RESULTS):
             logger.info("The last run was killed; its unfinished jobs will run again.")
     PLAN = load_plan(
@@ -37,11 +38,6 @@ try:
         main=workflow.is_main_process and not other_run(NOTE),
         tell=logger.info,
     )
-    if workflow.is_main_process and not workflow.local_exec:
-        require_plain_names(PLAN.models)
-        require_room_for_arrays(
-            workflow.executor_settings, workflow.resource_settings.nodes, len(PLAN.models)
-        )
 except BenchmarkEvalError as fault:
     raise plain(fault) from None
 
@@ -63,6 +59,19 @@ def asked(find, *args):
 # The user's own files, taken as they lie: rules mark them ancient, because stamps tell when their
 # content changes, and local, because paths in the config start at the working directory even where
 # this workflow is a module with a prefix.
+
+
+def require_that_a_cluster_can(jobs):
+    """Stop before the first job if these go to a cluster and one would not arrive there."""
+    if not workflow.local_exec:
+        models = [job.wildcards.model for job in jobs if "model" in job.wildcards_dict]
+        asked(require_plain_names, models)
+        asked(
+            require_room_for_arrays,
+            workflow.executor_settings,
+            workflow.resource_settings.nodes,
+            len(models),
+        )
 
 
 def benchmark_files(wildcards):

@@ -1,0 +1,336 @@
+"""A sweep on a real Slurm on this host, compared byte for byte with a local one: make test-slurm.
+
+Three runs of one sweep: here, on Slurm, and on a Slurm on which a job is cancelled, another grows
+out of its memory and the controller is restarted. Then what people meet first: a partition that
+does not exist, a queue that is too short for array jobs, and a node without the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from cluster import OneHostSlurm, SlurmError, missing_programs, one_host_slurm, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+RUN_SECONDS = 600
+"""No single call of snakemake may take longer; a hang is a failure, not a wait."""
+POLL_SECONDS = 3
+SEEDS = (0, 1)
+HUNGRY = "alder_gu_kall_s0"
+"""The model whose evaluation needs more memory than it is given first."""
+HUNGRY_TIMES = 120
+MEMORY_MB = 320
+"""What an evaluation is given: two processes of Snakemake and a tiny model fit, HUNGRY does not."""
+NAMES = {"alder_gu_k1_s0": "NA", "alder_gu_k1_s1": "007", "alder_gu_k5_s0": "a model; it's 1e5"}
+"""Models with names that a table, a queue or a shell could spoil."""
+INDEX = "results/benchmark/index.npz"
+"""What a short run makes."""
+NOT_COMPARED = ("logs/", "benchmarks/", ".state/digests.json", ".state/running.json")
+"""Times and process numbers: different in any two runs."""
+
+
+class TestFailure(Exception):  # noqa: N818  (what the reader of the output is told)
+    """Something that must hold does not."""
+
+
+def check(true: object, what: str) -> None:
+    """Raise TestFailure saying ``what`` unless ``true``."""
+    if not true:
+        raise TestFailure(what)
+
+
+class Sweep:
+    """Data of a sweep, and calls of snakemake on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.benchmark = folder / "data/benchmark"
+        self.predictions = folder / "data/predictions"
+        self.manifest = folder / "data/chosen.csv"
+
+    def make(self) -> int:
+        """Write the data; returns the number of models."""
+        subprocess.run(
+            [
+                Path(sys.executable).with_name("benchmark-eval"),
+                *("synth", "--output-dir", self.folder / "data", "--scale", "0.01", "--sweep"),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=RUN_SECONDS,
+        )
+        with (self.folder / "data/manifest.csv").open(newline="") as stream:
+            rows = [
+                row
+                for row in csv.DictReader(stream)
+                if row["architecture"] == "alder" and int(row["seed"]) in SEEDS
+            ]
+        for row in rows:
+            name = NAMES.get(row["model_name"])
+            if name:
+                (self.predictions / row["model_name"]).rename(self.predictions / name)
+                row["model_name"] = name
+        with self.manifest.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        grown = self.predictions / HUNGRY / "semantic_ood_predictions.json"
+        grown.write_text(json.dumps(json.loads(grown.read_text()) * HUNGRY_TIMES))
+        return len(rows)
+
+    def command(self, place: str, *options: str) -> list[str]:
+        """The call of snakemake that runs the sweep in the folder ``place``."""
+        (self.folder / place).mkdir(exist_ok=True)
+        return [
+            str(SNAKEMAKE),
+            *("--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder / place)),
+            *options,
+            "--config",
+            f"benchmark_dir={self.benchmark}",
+            f"predictions_dir={self.predictions}",
+            f"manifest={self.manifest}",
+        ]
+
+    def results(self, place: str) -> dict[str, bytes]:
+        """Every file that a run leaves and that must not differ from another run's."""
+        root = self.folder / place / "results"
+        names = (p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+        return {
+            name: (root / name).read_bytes()
+            for name in sorted(names)
+            if not name.startswith(NOT_COMPARED)
+        }
+
+    def require_equal(self, place: str, models: int) -> None:
+        """TestFailure unless the run in ``place`` left what the local one left, to the byte."""
+        wanted, found = self.results("local"), self.results(place)
+        summaries = [name for name in wanted if name.endswith("_summary.json")]
+        check(len(summaries) == models, f"{len(summaries)} of {models} models scored locally")
+        names = sorted(wanted.keys() | found.keys())
+        other = [name for name in names if wanted.get(name) != found.get(name)]
+        check(not other, f"{place}: {len(other)} of {len(names)} files differ: {other[:5]}")
+        say(f"{len(names)} files of {models} models are equal, byte for byte")
+
+
+class Call:
+    """A running snakemake, its output in a file; ended when the block is left."""
+
+    def __init__(self, command: Sequence[str], log: Path, environment: dict[str, str]) -> None:
+        self.log = log
+        self.since = time.monotonic()
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Call:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()  # then it waits for its jobs; a second one is not enough
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def end(self) -> int:
+        """Wait for the end; the exit code."""
+        left = RUN_SECONDS - (time.monotonic() - self.since)
+        try:
+            return self.process.wait(max(left, 1))
+        except subprocess.TimeoutExpired:
+            raise TestFailure(f"snakemake still runs after {RUN_SECONDS} s") from None
+
+
+def say(text: str) -> None:
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
+
+
+class Tests:
+    """The runs, in order; each leaves its output in a log beside the data."""
+
+    def __init__(self, sweep: Sweep, slurm: OneHostSlurm) -> None:
+        self.sweep = sweep
+        self.slurm = slurm
+        self.profile = (
+            "--profile",
+            str(ROOT / "profiles/slurm"),
+            *("--slurm-status-command", "squeue"),
+            *("--slurm-init-seconds-before-status-checks", str(POLL_SECONDS)),
+        )
+
+    def call(self, place: str, *options: str, log: str, profile: bool = True, **env: str) -> Call:
+        options = (*(self.profile if profile else ()), *options)
+        return Call(
+            self.sweep.command(place, *options),
+            self.sweep.folder / f"{log}.log",
+            {**self.slurm.environment, **env},
+        )
+
+    def local(self) -> None:
+        with self.call("local", "--cores", "2", log="local", profile=False) as call:
+            check(call.end() == 0, f"the local run failed: {call.log}")
+
+    def clean(self, models: int) -> None:
+        """The whole sweep on Slurm, in a folder with a blank in its path."""
+        with self.call("on slurm", log="clean") as call:
+            check(call.end() == 0, f"the run on Slurm failed: {call.log}")
+            arrays = call.text.count("Submitted array job")
+            check(arrays == -(-models // 25), f"{arrays} array jobs for {models} models")
+        self.sweep.require_equal("on slurm", models)
+
+    def faults(self, models: int) -> None:
+        """A job cancelled, one out of memory, the controller restarted, all in one run."""
+        memory = ("--set-resources", f"evaluate_model:mem_mb={MEMORY_MB} * attempt")
+        earlier = set(self.slurm.ask("squeue", "-h", "--states=all", "-o", "%F").split())
+        with self.call("faults", *memory, log="faults") as call:
+            cancelled = self._cancel_one(call, earlier)
+            say(f"cancelled job {cancelled}; restarting the controller")
+            self.slurm.stop_controller()
+            time.sleep(2 * POLL_SECONDS)
+            self.slurm.start_controller()
+            code = call.end()
+            text = call.text
+        check(f"'{cancelled}' failed, SLURM status is: 'CANCELLED'" in text, "no job was cancelled")
+        killed = (self.slurm.folder / "slurmd.log").read_text(errors="replace")
+        check("exceeded memory limit" in killed, "no job has exceeded its memory")
+        if code != 0:
+            check("Exiting because a job execution failed" in text, f"no message: {call.log}")
+            say("the run has ended with a message; calling it again")
+            with self.call("faults", *memory, log="faults-again") as call:
+                check(call.end() == 0, f"the second call failed: {call.log}")
+        self.sweep.require_equal("faults", models)
+
+    def _cancel_one(self, call: Call, earlier: set[str]) -> str:
+        """Cancel an evaluation that runs, once two have ended; its number.
+
+        ``earlier`` are the array jobs of runs before this one.
+        """
+
+        def evaluations(*states: str) -> list[str]:
+            command = ("squeue", "-h", "-r", "--states=all", "-o", "%F %i %T")
+            rows = (line.split() for line in self.slurm.ask(*command).splitlines())
+            return [
+                number
+                for array, number, state in rows
+                if "_" in number and array not in earlier and state in states
+            ]
+
+        def enough() -> bool:
+            check(call.process.poll() is None, f"snakemake has ended too early: {call.log}")
+            return len(evaluations("COMPLETED")) >= 2 and bool(evaluations("RUNNING"))
+
+        over = ("CANCELLED", "COMPLETED", "FAILED")
+        for _ in range(5):
+            wait_for("evaluations that run", enough, RUN_SECONDS, every=0.1)
+            number = evaluations("RUNNING")[0]
+            self.slurm.ask("scancel", number)
+            wait_for(f"the end of job {number}", lambda n=number: n in evaluations(*over), 60)
+            if number in evaluations("CANCELLED"):
+                return number
+        raise TestFailure("every job has ended before it could be cancelled")
+
+    def unknown_partition(self) -> None:
+        """A message of Slurm that names the fault, and an end."""
+        options = (INDEX, "--default-resources", "slurm_partition=nosuch", "--retries", "0")
+        with self.call("partition", *options, log="partition") as call:
+            check(call.end() == 1, "an unknown partition is no failure")
+            check("invalid partition specified: nosuch" in call.text, f"no message: {call.log}")
+
+    def short_queue(self) -> None:
+        """Array jobs that would wait forever are refused."""
+        with self.call("short", "--jobs", "10", log="short") as call:
+            check(call.end() == 1, "a queue that is too short is no failure")
+            check("--slurm-array-jobs ''" in call.text, f"no message: {call.log}")
+
+    def bare_node(self) -> None:
+        """A node whose Python lacks the package says so, in the log that the failure names."""
+        bare = self.sweep.folder / "bare"
+        (bare / "bin").mkdir(parents=True)
+        (bare / "benchmark_eval.py").write_text(
+            'raise ModuleNotFoundError("No module named benchmark_eval", name="benchmark_eval")\n'
+        )
+        sbatch = bare / "bin/sbatch"
+        sbatch.write_text(f'#!/bin/sh\nPYTHONPATH={bare} exec {shutil.which("sbatch")} "$@"\n')
+        sbatch.chmod(0o755)
+        path = f"{sbatch.parent}:{self.slurm.environment['PATH']}"
+        with self.call("node", INDEX, "--retries", "0", log="node", PATH=path) as call:
+            check(call.end() == 1, "a node without the package is no failure")
+            logs = list((self.sweep.folder / "node/results/logs/slurm").rglob("*.log"))
+            check(len(logs) == 1 and str(logs[0]) in call.text, f"no log named: {call.log}")
+            check("pip install -e ." in logs[0].read_text(), f"no message: {logs[0]}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="keep the folder of this test")
+    parser.add_argument("--only", default="", help="only steps with this in their name")
+    options = parser.parse_args()
+    missing = missing_programs()
+    if missing or os.geteuid() != 0:
+        why = f"{', '.join(missing)} missing" if missing else "not root"
+        print(f"no Slurm can be started here ({why}); tests/slurm/install.sh", file=sys.stderr)
+        return 2
+    folder = Path(tempfile.mkdtemp(prefix="benchmark-eval-slurm-"))
+    folder.chmod(0o755)
+    say(f"in {folder}")
+    try:
+        run_all(folder, options.only)
+    except (TestFailure, SlurmError) as fault:
+        print(f"FAILED: {fault}\n(all logs are in {folder})", file=sys.stderr)
+        return 1
+    if options.keep:
+        say(f"kept: {folder}")
+    else:
+        shutil.rmtree(folder)
+    return 0
+
+
+def run_all(folder: Path, only: str) -> None:
+    sweep = Sweep(folder)
+    models = sweep.make()
+    with one_host_slurm(folder / "slurm", cpus=os.cpu_count() or 2, memory_mb=16_000) as slurm:
+        tests = Tests(sweep, slurm)
+        for name, test in steps(tests, models):
+            if only not in name:
+                continue
+            since = time.monotonic()
+            say(f"{name} ...")
+            test()
+            say(f"{name}: {time.monotonic() - since:.0f} s")
+
+
+def steps(tests: Tests, models: int) -> Iterator[tuple[str, Callable[[], None]]]:
+    yield f"{models} models here", tests.local
+    yield f"{models} models on Slurm", lambda: tests.clean(models)
+    yield "the same with faults", lambda: tests.faults(models)
+    yield "an unknown partition", tests.unknown_partition
+    yield "a queue that is too short", tests.short_queue
+    yield "a node without the package", tests.bare_node
+
+
+if __name__ == "__main__":
+    sys.exit(main())
