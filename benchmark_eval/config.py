@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.reading import read_input
+from benchmark_eval.reading import parse_yaml, read_input
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
@@ -116,17 +116,15 @@ def read_config(path: str | Path) -> Config:
 
 def read_yaml(path: str | Path) -> object:
     """What a YAML file holds; InputError for what is unreadable or no YAML."""
-    import yaml
-
     path = Path(path)
     try:
-        return yaml.safe_load(read_input(path).decode("utf-8"))
+        return parse_yaml(read_input(path).decode("utf-8"))
     except OSError as fault:
         found = fault.strerror or type(fault).__name__
         raise InputError([Problem("unreadable", str(path), found, "a YAML file")]) from fault
-    except (UnicodeDecodeError, yaml.YAMLError) as fault:
-        found = " ".join(str(fault).split())
-        raise InputError([Problem("not-yaml", str(path), found, "a YAML file in UTF-8")]) from fault
+    except ValueError as fault:
+        wanted = "a YAML file in UTF-8"
+        raise InputError([Problem("not-yaml", str(path), str(fault), wanted)]) from fault
 
 
 def _coerced(value: object, rules: Mapping[str, Any]) -> object:

@@ -33,6 +33,8 @@ ENOUGH = 10
 """Boxes that are right only under another reading before it is believed ..."""
 TIMES = 5
 """... and how many times those that are right only as the file stands."""
+FEW = 0.1
+"""Share of best boxes that fit nothing below which no other reading is tried."""
 OUTSIDE_SHARE = 0.05
 """Share of boxes beyond their image from which the format of the boxes is doubted; detectors clip
 their boxes to the image, or overshoot by a pixel or two."""
@@ -109,8 +111,8 @@ class Evidence:
 
     @property
     def open_to_doubt(self) -> bool:
-        """Whether so many best boxes fit nothing that another reading could be believed."""
-        return int(np.count_nonzero(~self.fits)) >= ENOUGH
+        """Whether so many best boxes fit nothing that another reading is worth a look."""
+        return int(np.count_nonzero(~self.fits)) >= max(ENOUGH, FEW * len(self.fits))
 
     def fits_as(self, boxes: Floats) -> Bools:
         """Which best boxes fit a specimen when their coordinates are read as ``boxes``."""

@@ -51,6 +51,26 @@ def check_size(size: int, memory_per_byte: float) -> None:
         )
 
 
+MOST_ALIASES = 20
+"""Aliases (``*name``) that a YAML text may hold: no more than 1,500 copies come of so many, while a
+hundred, nested, can stand for more values than memory holds."""
+
+
+def parse_yaml(text: str) -> object:
+    """What a YAML text holds, plain values only; ``ValueError`` for any text that is no such."""
+    import yaml
+
+    try:
+        events = yaml.parse(text, Loader=yaml.SafeLoader)
+        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MOST_ALIASES:
+            raise ValueError(f"more than {MOST_ALIASES} aliases (*name)")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as fault:
+        raise ValueError(" ".join(str(fault).split())) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def _gigabytes(size: float) -> str:
     return f"{size / 1e9:,.2f} GB"
 

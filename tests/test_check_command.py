@@ -127,3 +127,24 @@ def test_names_that_drive_a_terminal_are_shown_and_not_obeyed(tree, tmp_path, ca
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "m\\x1b[31m" in out
+
+
+def test_on_a_terminal_the_table_is_drawn_and_markup_is_text(tmp_path):
+    import io
+
+    from rich.console import Console
+
+    from benchmark_eval.check.report import CheckReport, Finding
+    from benchmark_eval.errors import Problem
+
+    problem = Problem("digest", "[bold]a[/bold].json", "[red]x", "y", "record 1", "bbox", "why")
+    more = Problem("digest", "b.json", "5 more", "y", times=5)
+    findings = (Finding("problem", problem), Finding("problem", more))
+    screen = io.StringIO()
+    report = CheckReport(findings, n_models=1, n_files=2, n_detections=3, n_bytes=4_000_000)
+    report.show(Console(file=screen, width=200, force_terminal=True, color_system=None))
+    text = screen.getvalue()
+    for words in ("[bold]a[/bold].json", "[red]x", "y (why)", "5 more of this kind"):
+        assert words in text
+    assert "6 x digest in 2 files: a file that is not the one listed in MANIFEST.csv" in text
+    assert "6 problems, 0 warnings, 0 notes (1 models, 2 prediction files, 3 detections" in text

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from layout import record, write_split, write_taxonomy
 
 from benchmark_eval.benchmark import load_benchmark
+from benchmark_eval.config import read_config
 from benchmark_eval.errors import InputError
 from benchmark_eval.index import read_index, save_index
 from benchmark_eval.manifest import read_manifest
@@ -226,6 +227,14 @@ def test_any_manifest(place, changes):
     )
     (place / "manifest.csv").write_bytes(edited(text, changes))
     read_or_refused(lambda: read_manifest(place / "manifest.csv"))
+
+
+@quick
+@given(edits)
+def test_any_config(place, changes):
+    text = b"benchmark_dir: data\nsplits: [iid_test, inat_test]\niou: 0.5\nallow_missing: false\n"
+    (place / "config.yaml").write_bytes(edited(text, changes))
+    read_or_refused(lambda: read_config(place / "config.yaml"))
 
 
 @quick

@@ -11,6 +11,8 @@ from layout import write_predictions, write_split, write_taxonomy
 
 import benchmark_eval
 from benchmark_eval.cli import main
+from benchmark_eval.config import read_config
+from benchmark_eval.errors import InputError
 
 ROOT = Path(benchmark_eval.__file__).parent.parent
 SOURCES = sorted(
@@ -94,6 +96,40 @@ def test_no_source_runs_what_a_file_says(path):
 )
 def test_the_search_sees_what_it_looks_for(text):
     assert len(list(unsafe(ast.parse(text)))) == 1
+
+
+# --------------------------------------------------------------------------------------------
+# YAML
+# --------------------------------------------------------------------------------------------
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (LAUGHS, "more than 20 aliases"),
+        ("[" * 5_000 + "]" * 5_000, "nested too deeply"),
+        ("iou: 2024-99-99", "month must be in 1..12"),
+        ("iou: !!python/object/apply:os.system [echo]", "could not determine a constructor"),
+        ("iou: " + "9" * 10_000, "Exceeds the limit"),
+        ("iou: [", "while parsing"),
+        ("\x00", "unacceptable character"),
+    ],
+    ids=["laughs", "brackets", "date", "object", "digits", "half", "nul"],
+)
+def test_a_config_made_to_break_its_reader_ends_in_a_message(tmp_path, text, words):
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_config(tmp_path / "config.yaml")
+
+
+def test_a_few_aliases_are_fine(tmp_path):
+    (tmp_path / "config.yaml").write_text("predictions_dir: &p data\nbenchmark_dir: *p\n")
+    assert str(read_config(tmp_path / "config.yaml").benchmark_dir) == "data"
 
 
 # --------------------------------------------------------------------------------------------

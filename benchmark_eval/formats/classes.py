@@ -16,6 +16,7 @@ from benchmark_eval.columns import Ints
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.formats.options import ClassNames, Faults, Options
 from benchmark_eval.formats.table import UNKNOWN, Classes
+from benchmark_eval.reading import parse_yaml
 
 _WANTED = (
     "a text file with a name a line, a data.yaml with names, or JSON: a list of names, id2label, "
@@ -59,14 +60,7 @@ def read_class_names(path: str | Path) -> ClassNames:
 
 
 def _parsed(text: str, suffix: str) -> Any:
-    if suffix == ".json":
-        return plain_json(text)
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
+    return plain_json(text) if suffix == ".json" else parse_yaml(text)
 
 
 def _ordered(tree: Any) -> list[Any] | None:
