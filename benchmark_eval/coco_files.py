@@ -101,8 +101,9 @@ def as_id(value: object) -> int | None:
     if not is_number(value):
         return None
     assert isinstance(value, int | float)
-    limit = 2**53 if isinstance(value, float) else 2**63
-    return int(value) if value == int(value) and -limit < value < limit else None
+    if isinstance(value, float):
+        return int(value) if value == int(value) and abs(value) < 2**53 else None
+    return value if -(2**63) <= value < 2**63 else None
 
 
 class LongInteger:

@@ -284,3 +284,13 @@ def test_a_float_that_is_no_id_is_told(benchmark, tmp_path, value):
 def test_a_box_whose_corner_or_area_overflows_is_invalid(benchmark, tmp_path, box):
     with pytest.raises(InputError, match="record 0, bbox"):
         read(benchmark, tmp_path, json.dumps([record(bbox=box)]))
+
+
+@pytest.mark.parametrize("number", [-(2**63), 2**63 - 1])
+def test_the_smallest_and_the_largest_id_are_ids_on_either_way_of_reading(
+    benchmark, tmp_path, number
+):
+    for other in (record(), record(bbox=None)):  # the second is read fault by fault
+        with pytest.raises(InputError) as fault:
+            read(benchmark, tmp_path, json.dumps([record(category_id=number), other]))
+        assert fault.value.problems[0].kind == "category-id-unknown"
