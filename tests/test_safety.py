@@ -112,7 +112,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "words"),
     [
         (LAUGHS, "more than 20 aliases"),
-        ("[" * 5_000 + "]" * 5_000, "nested too deeply"),
+        ("[" * 1_000 + "]" * 1_000, "nested too deeply"),
         ("iou: 2024-99-99", "month must be in 1..12"),
         ("iou: !!python/object/apply:os.system [echo]", "could not determine a constructor"),
         ("iou: " + "9" * 10_000, "Exceeds the limit"),
@@ -238,7 +238,8 @@ def test_markup_in_names_is_text_in_report_and_plots(tmp_path):
     given = ["--benchmark-dir", str(benchmark), "--manifest", str(tmp_path / "manifest.csv")]
     main(["aggregate", "--eval-dir", str(tmp_path / "eval"), *given, "--output-dir", tables])
     given = ["--aggregated", f"{tables}/aggregated.json"]
-    main(["plot", *given, "--output-dir", plots, "--format", "svg"])
+    only = ["--only", "learning_iid_AP_50_95", "--only", "operating_curve", "--only", "target_grid"]
+    main(["plot", *given, *only, "--output-dir", plots, "--format", "svg"])
     main(["report", *given, "--output-dir", report])
     for path in (tmp_path / "tables").glob("*.csv"):
         cells = [cell for row in csv.reader(path.open(newline="")) for cell in row]
