@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.files import write_text_atomic
+from benchmark_eval.reading import open_input
 from benchmark_eval.source_digest import PACKAGE, package_dir
 
 CACHE_VERSION = 1
@@ -135,7 +136,7 @@ def _fingerprint(status: os.stat_result) -> Fingerprint:
 def _digest(name: str, progress: _Progress) -> tuple[str, Fingerprint]:
     """SHA-256 of a file and its fingerprint after the last byte was read."""
     digest = hashlib.sha256()
-    with Path(name).open("rb") as stream:
+    with open_input(name) as stream:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
             progress.add(len(chunk))

@@ -100,6 +100,12 @@ def test_a_broken_cache_only_costs_time(tmp_path, content):
     assert DigestCache(tmp_path / "cache.json").digests([str(a)]) == {str(a): sha(b"one")}
 
 
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="a named pipe, no regular file"):
+        DigestCache(tmp_path / "cache.json").digests([str(tmp_path / "pipe")])
+
+
 def test_every_unreadable_file_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     names = [str(tmp_path / "none"), str(tmp_path / "folder"), str(tmp_path / "nor this")]
