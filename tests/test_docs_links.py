@@ -9,7 +9,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("config/*.md")]
 MADE = re.compile(r"(\.\./)*(reference/.*|contributing\.md)")
 """Pages of the site that docs/hooks.py makes: ``make docs`` fails where such a link is wrong."""
-LATER = {"docs/performance.md"}  # written by make bench; to be struck out once it is committed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -19,7 +18,7 @@ def test_relative_links_lead_to_files(page):
     gone = [target for target in local if not (page.parent / target).exists()]
     if page.is_relative_to(ROOT / "docs"):
         gone = [target for target in gone if not MADE.fullmatch(target)]
-    assert set(gone) <= LATER
+    assert not gone
 
 
 def test_every_plot_is_explained_on_a_page_of_questions():

@@ -80,7 +80,7 @@ def own_metrics(evaluation):
     assert (one["own_score_mean"], one["own_score_n"]) == ("2.5", "2")
     assert (five["own_score_mean"], five["own_score_n"]) == ("", "0")
     assert (one["own_only_b_n"], five["own_only_b_n"]) == ("1", "0")
-    assert list(one)[-1] == "missing_models"
+    assert list(one)[-2:] == ["missing_models", "identical_predictions"]
     rows = {row["model"]: row for row in table(out / "models.csv")}
     assert [rows[m]["own_score"] for m in "abc"] == ["1.0", "4.0", ""]
     assert [bool(rows[m]["own_only_b"]) for m in "abc"] == [False, True, False]
