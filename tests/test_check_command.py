@@ -25,7 +25,7 @@ def test_a_sound_tree_has_notes_only_and_ends_in_0(tree, capsys):
     assert check(*given, "--manifest", tree.manifest) == 0
     out = capsys.readouterr().out
     assert "0 problems, 0 warnings, " in out
-    assert "(1 models, 3 prediction files" in out
+    assert "(1 model, 3 prediction files" in out
     assert check(*given, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["problems"], found["warnings"], found["prediction_files"]) == (0, 0, 3)
@@ -147,4 +147,4 @@ def test_on_a_terminal_the_table_is_drawn_and_markup_is_text(tmp_path):
     for words in ("[bold]a[/bold].json", "[red]x", "y (why)", "5 more of this kind"):
         assert words in text
     assert "6 x digest in 2 files: a file that is not the one listed in MANIFEST.csv" in text
-    assert "6 problems, 0 warnings, 0 notes (1 models, 2 prediction files, 3 detections" in text
+    assert "6 problems, 0 warnings, 0 notes (1 model, 2 prediction files, 3 detections" in text

@@ -21,6 +21,7 @@ from benchmark_eval.coco_files import RawSplit
 from benchmark_eval.errors import Problem
 from benchmark_eval.reading import open_input, read_input
 from benchmark_eval.taxonomy import TAXONOMY
+from benchmark_eval.wording import counted
 
 PUBLISHED = {
     # images, scored specimens, crowd regions, species
@@ -370,17 +371,17 @@ def _counts(raw: RawSplit) -> Iterator[Problem]:
         int(np.count_nonzero(raw.crowd)),
         len(raw.category_ids),
     )
-    nouns = ("images", "scored specimens", "crowd regions", "species")
+    nouns = (("image",), ("scored specimen",), ("crowd region",), ("species", "species"))
     published = PUBLISHED.get(raw.name)
     wanted = "no published counts for a split of this name"
     if published is not None:
         other = ", ".join(
-            f"{number:,} {noun}"
+            counted(number, *noun)
             for number, own, noun in zip(published, counts, nouns, strict=True)
             if number != own
         )
         wanted = f"{other} as published for 2.0.1" if other else "as published for 2.0.1"
-    found = ", ".join(f"{number:,} {noun}" for number, noun in zip(counts, nouns, strict=True))
+    found = ", ".join(counted(number, *noun) for number, noun in zip(counts, nouns, strict=True))
     yield Problem("counts", raw.file, found, wanted, f"split {raw.name}")
     without = [
         name

@@ -101,7 +101,7 @@ def check_files(
 ) -> list[FileResult]:
     """All files, in the order of ``tasks`` whatever the number of ``jobs`` (all cores if None).
 
-    ``progress`` is told (what, bytes done, bytes in all).
+    ``progress`` is told (what, kB done, kB in all).
     """
     total = sum(task.size for task in tasks)
     done = 0
@@ -110,7 +110,7 @@ def check_files(
         results[number] = result
         done += result.task.size
         if progress is not None:
-            progress("prediction files", done, total)
+            progress("prediction files, kB", done // 1000, -(-total // 1000))
     return [results[number] for number in range(len(tasks))]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark_eval.check.kinds import KINDS, Kind, Level
 from benchmark_eval.errors import SHOWN_PER_KIND, Problem
+from benchmark_eval.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,13 +119,11 @@ class CheckReport:
 
     def summary(self) -> str:
         """One line: what was found in how much."""
-        counts = ", ".join(
-            f"{self.count(level):,} {level}{'' if self.count(level) == 1 else 's'}"
-            for level in LEVELS
-        )
+        counts = ", ".join(counted(self.count(level), level) for level in LEVELS)
         return (
-            f"{counts} ({self.n_models:,} models, {self.n_files:,} prediction files, "
-            f"{self.n_detections:,} detections, {self.n_bytes / 1e6:,.1f} MB)"
+            f"{counts} ({counted(self.n_models, 'model')}, "
+            f"{counted(self.n_files, 'prediction file')}, "
+            f"{counted(self.n_detections, 'detection')}, {self.n_bytes / 1e6:,.1f} MB)"
         )
 
     def text(self) -> str:
@@ -136,7 +135,7 @@ class CheckReport:
             lines += [" | ".join(map(_one_line, row.cells())) for row in rows]
             lines.append("")
         lines += [
-            f"{level}: {count:,} x {kind} in {files:,} file{'' if files == 1 else 's'}: {meaning}"
+            f"{level}: {count:,} x {kind} in {counted(files, 'file')}: {meaning}"
             for kind, level, count, files, meaning in self.kinds()
         ]
         return "\n".join([*lines, self.summary()]) + "\n"
@@ -149,15 +148,22 @@ class CheckReport:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in ("", "file", "record", "field", "found", "wanted"):
             table.add_column(name, overflow="fold")
+        above: Row | None = None
         for row in self.rows():
             wanted = f"{row.wanted} ({row.cause})" if row.cause else row.wanted
-            cells = (row.level, row.file, row.record, row.field, row.found, wanted)
-            table.add_row(*(Text(_one_line(cell)) for cell in cells), style=_COLOUR[row.level])
+            cells = [row.file, row.record, row.field, row.found, wanted]
+            if above is not None and (row.kind, row.file) == (above.kind, above.file):
+                cells[0] = ""  # as above
+                if (row.wanted, row.cause) == (above.wanted, above.cause):
+                    cells[4] = ""
+            above = row
+            level = Text(row.level, style=_COLOUR[row.level])
+            table.add_row(level, *(Text(_one_line(cell)) for cell in cells))
         if table.row_count:
             console.print(table)
             console.print()
         for kind, level, count, files, meaning in self.kinds():
-            line = f"{count:,} x {kind} in {files:,} file{'' if files == 1 else 's'}: {meaning}"
+            line = f"{count:,} x {kind} in {counted(files, 'file')}: {meaning}"
             console.print(Text(line, style=_COLOUR[level]))
         console.print(Text(self.summary(), style="bold"))
 

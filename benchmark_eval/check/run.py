@@ -19,6 +19,7 @@ from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.manifest import Manifest, read_manifest
 from benchmark_eval.plan import find_prediction_files, pattern_problems
 from benchmark_eval.predictions import predictions_file
+from benchmark_eval.wording import counted
 
 DEFAULT_CONFIG = Path("config", "config.yaml")
 
@@ -178,7 +179,10 @@ def _grid(manifest: Manifest) -> Iterator[Problem]:
     conditions = {entry.condition for entry in manifest.models}
     seeds = {entry.seed for entry in manifest.models}
     absent = missing_seeds(manifest, ())
-    found = f"{len(manifest.models)} models: {len(conditions)} conditions, {len(seeds)} seeds"
+    found = (
+        f"{counted(len(manifest.models), 'model')}: {counted(len(conditions), 'condition')}, "
+        f"{counted(len(seeds), 'seed')}"
+    )
     wanted = "each condition with each seed, in each architecture"
     yield Problem("sweep", str(manifest.path), found, wanted)
     for (architecture, regime, budget), cells in by_condition(absent):
