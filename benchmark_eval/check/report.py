@@ -157,8 +157,8 @@ class CheckReport:
                 if (row.wanted, row.cause) == (above.wanted, above.cause):
                     cells[4] = ""
             above = row
-            level = Text(row.level, style=_COLOUR[row.level])
-            table.add_row(level, *(Text(_one_line(cell)) for cell in cells))
+            mark = Text(row.level, style=_COLOUR[row.level])
+            table.add_row(mark, *(Text(_one_line(cell)) for cell in cells))
         if table.row_count:
             console.print(table)
             console.print()
