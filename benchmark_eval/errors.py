@@ -7,13 +7,19 @@ likely cause where one can be told. All faults of a run are collected and raised
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 SHOWN_PER_KIND = 20
-"""How many problems of one kind in one file a message lists before it only counts them."""
+"""How many problems of one kind a table of findings lists before it only counts them."""
+SHOWN_PER_CAUSE = 3
+"""How many problems of one kind, field and cause a message tells as examples. Where no cause is
+known and each stands in a file of its own (files that are not there), all of ``SHOWN_PER_KIND``."""
+PLACES_NAMED = 10
+"""How many places of the others it names."""
 LISTED_PER_KIND = 1000
-"""The same over all files: two folders that were swapped can make half a million problems."""
+"""Lines on one kind in a message: two folders that were swapped can make half a million problems,
+each file with a cause of its own."""
 
 
 class BenchmarkEvalError(Exception):
@@ -47,9 +53,13 @@ class Problem:
     times: int = 1
 
     def __str__(self) -> str:
-        where = ", ".join(part for part in (self.file, self.record, self.field) if part)
-        text = f"{where}: found {self.found}; wanted {self.wanted}"
+        text = f"{self.finding()}; wanted {self.wanted}"
         return f"{text} ({self.cause})" if self.cause else text
+
+    def finding(self) -> str:
+        """Where it is and what was found there, without what is wanted."""
+        where = ", ".join(part for part in (self.file, self.record, self.field) if part)
+        return f"{where}: found {self.found}"
 
 
 class InputError(BenchmarkEvalError):
@@ -60,33 +70,58 @@ class InputError(BenchmarkEvalError):
         super().__init__(render_problems(self.problems))
 
 
-def render_problems(problems: Sequence[Problem], shown: int = SHOWN_PER_KIND) -> str:
-    """All problems as text, one a line.
+def render_problems(problems: Sequence[Problem]) -> str:
+    """All problems as text, those of one kind, field and cause together and their cause said once.
 
-    Of each (file, kind) the first ``shown`` and the count, of each kind ``LISTED_PER_KIND``.
+    Of each such group the first ``SHOWN_PER_CAUSE``, then how many more there are and where; of
+    each kind no more than ``LISTED_PER_KIND`` lines.
     """
-    total: Counter[tuple[str, str]] = Counter()
+    groups: dict[tuple[str, ...], list[Problem]] = {}
+    latest: dict[tuple[str, str], tuple[str, ...]] = {}
     of_kind: Counter[str] = Counter()
     for problem in problems:
-        total[problem.file, problem.kind] += problem.times
         of_kind[problem.kind] += problem.times
-    count = total.total()
+        key: tuple[str, ...] = (problem.kind, problem.field, problem.wanted, problem.cause)
+        if problem.times > 1:  # the rest of what was told before it, counted
+            key = latest.get((problem.kind, problem.file), key)
+        latest[problem.kind, problem.file] = key
+        groups.setdefault(key, []).append(problem)
+    count = of_kind.total()
     lines = [f"{count:,} problem{'s' if count != 1 else ''} found"]
-    seen: Counter[tuple[str, str]] = Counter()
     listed: Counter[str] = Counter()
-    for problem in problems:
-        if listed[problem.kind] == LISTED_PER_KIND:
-            continue
-        key = (problem.file, problem.kind)
-        if seen[key] < shown and problem.times == 1:
-            listed[problem.kind] += 1
-            lines.append(f"  {problem}")
-        seen[key] += problem.times
-        if seen[key] == total[key] > shown:
-            lines.append(
-                f"  {problem.file}: {total[key]:,} problems of kind {problem.kind!r} in all"
-            )
+    for (kind, *_), group in groups.items():
+        told = list(_told(group))[: LISTED_PER_KIND - listed[kind]]
+        listed[kind] += len(told)
+        lines += told
     for kind, times in of_kind.items():
         if listed[kind] == LISTED_PER_KIND:
             lines.append(f"  all files: {times:,} problems of kind {kind!r} in all")
     return "\n".join(lines)
+
+
+def _told(group: Sequence[Problem]) -> Iterator[str]:
+    """The lines on problems of one kind, field and cause."""
+    single = [problem for problem in group if problem.times == 1]
+    apart = not group[0].cause and len({problem.file for problem in group}) == len(group)
+    most = SHOWN_PER_KIND if apart else SHOWN_PER_CAUSE
+    shown, others = single[:most], single[most:]
+    others += [problem for problem in group if problem.times > 1]
+    for number, problem in enumerate(shown):
+        yield f"  {problem if number == 0 else problem.finding()}"
+    total = sum(problem.times for problem in group)
+    if total == len(shown):
+        return
+    if len({problem.file for problem in group}) == 1:
+        places = [problem.record for problem in others if problem.record]
+        start = f"{group[0].file}: "
+    else:
+        times: Counter[str] = Counter()
+        for problem in others:
+            times[problem.file] += problem.times
+        places = [f"{file} ({n:,})" if n > 1 else file for file, n in times.items()]
+        start = ""
+    named = ", ".join(places[:PLACES_NAMED]) + (", ..." if len(places) > PLACES_NAMED else "")
+    yield (
+        f"  {start}{total - len(shown):,} more, {total:,} problems of kind {group[0].kind!r} in all"
+        + (f": {named}" if named else "")
+    )

@@ -46,6 +46,9 @@ def test_more_jobs_change_no_byte(tree, tmp_path, capsys):
     (text,) = texts
     # the first 20 of the kind, then the rest of each file
     assert text.count("json | record ") == 20
+    # one file's cause in full, then in short
+    assert text.count("predictions of another split") == 1
+    assert text.count(" | as above | ") == 19 + 3
     assert "a/iid_test_predictions.json |  |  | 10 more of this kind" in text
     assert "b/iid_test_predictions.json |  |  | 30 more of this kind" in text
     assert "problem: 90 x image-id-unknown in 3 files: an image that the split does not" in text

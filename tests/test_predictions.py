@@ -262,7 +262,7 @@ def test_a_file_full_of_one_fault_is_counted_and_not_listed_to_the_end(benchmark
     assert text.startswith("5,001 problems found")
     assert "5,000 problems of kind 'score-range' in all" in text
     assert "record 5000, image_id" in text
-    assert len(text.splitlines()) == 1 + 20 + 1 + 1
+    assert len(text.splitlines()) == 1 + 3 + 1 + 1
 
 
 def test_ids_from_a_table_of_floats_are_read_by_the_quick_way(benchmark, tmp_path, monkeypatch):

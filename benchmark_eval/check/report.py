@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from benchmark_eval.check.kinds import KINDS, Kind, Level
@@ -132,7 +132,7 @@ class CheckReport:
         rows = list(self.rows())
         if rows:
             lines.append(" | ".join(COLUMNS))
-            lines += [" | ".join(map(_one_line, row.cells())) for row in rows]
+            lines += [" | ".join(map(_one_line, row.cells())) for row in _causes_once(rows)]
             lines.append("")
         lines += [
             f"{level}: {count:,} x {kind} in {counted(files, 'file')}: {meaning}"
@@ -149,13 +149,11 @@ class CheckReport:
         for name in ("", "file", "record", "field", "found", "wanted"):
             table.add_column(name, overflow="fold")
         above: Row | None = None
-        for row in self.rows():
+        for row in _causes_once(self.rows()):
             wanted = f"{row.wanted} ({row.cause})" if row.cause else row.wanted
             cells = [row.file, row.record, row.field, row.found, wanted]
             if above is not None and (row.kind, row.file) == (above.kind, above.file):
-                cells[0] = ""  # as above
-                if (row.wanted, row.cause) == (above.wanted, above.cause):
-                    cells[4] = ""
+                cells[0] = ""
             above = row
             mark = Text(row.level, style=_COLOUR[row.level])
             table.add_row(mark, *(Text(_one_line(cell)) for cell in cells))
@@ -166,6 +164,22 @@ class CheckReport:
             line = f"{count:,} x {kind} in {counted(files, 'file')}: {meaning}"
             console.print(Text(line, style=_COLOUR[level]))
         console.print(Text(self.summary(), style="bold"))
+
+
+AS_ABOVE = "as above"
+
+
+def _causes_once(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows for people: what is wanted and why, once for all rows of a kind that share it."""
+    told: tuple[str, ...] = ()
+    for row in rows:
+        now = (row.level, row.kind, row.field, row.wanted, row.cause)
+        rest = row.count > 1 and told[:2] == now[:2] and told[3:4] == now[3:4]
+        if now == told or rest:
+            yield replace(row, wanted=AS_ABOVE, cause="")
+        else:
+            told = now
+            yield row
 
 
 def _one_line(text: str) -> str:
