@@ -286,9 +286,9 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
     digests: dict[str, str] = {}
     if not directory.is_dir():
         what = "a file" if directory.exists() else "no such folder"
-        raise InputError(
-            [Problem("missing-folder", str(benchmark_dir), what, "the unpacked benchmark folder")]
-        )
+        wanted = "the unpacked benchmark folder"
+        cause = _instead(directory)
+        raise InputError([Problem("missing-folder", str(directory), what, wanted, cause=cause)])
     taxonomy = read_taxonomy(directory / TAXONOMY, digests, problems)
     folder = directory / ANNOTATIONS
     files = sorted(folder.glob("*.json"))
@@ -299,7 +299,7 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
                 ANNOTATIONS.as_posix(),
                 "no .json file",
                 "COCO annotation files",
-                cause="benchmark_dir is not the unpacked benchmark",
+                cause=f"{directory} is not the unpacked benchmark: {_instead(directory)}",
             )
         )
     problems += _nearly_splits(folder)
@@ -314,6 +314,13 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
         benchmark = _assemble(sound, names, taxonomy, digests)
         problems += _odd_bands(benchmark)
     return Survey(benchmark, tuple(raws), taxonomy, tuple(problems))
+
+
+def _instead(directory: Path) -> str:
+    """What is there instead of a benchmark."""
+    from benchmark_eval.near_files import benchmark_absence
+
+    return benchmark_absence(directory)
 
 
 def _nearly_splits(folder: Path) -> Iterator[Problem]:

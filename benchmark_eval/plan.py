@@ -98,7 +98,7 @@ class Plan:
             return self.files[model]
         files, problems = find_prediction_files(self.config, self.entry(model))
         if problems:
-            raise InputError(problems)
+            raise _with_hints(problems)
         return files
 
     def benchmark_files(self) -> list[str]:
@@ -200,7 +200,10 @@ def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
 
 
 def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
-    """The files of one model, and what is wrong with them (absent, empty, there twice)."""
+    """The files of one model, and what is wrong with them (absent, empty, there twice).
+
+    ``near_files.with_hints`` says of absent ones what lies near; most callers pass over them.
+    """
     folder = os.fspath(_predictions_dir(config, entry))
     record = f"model {entry.model_name!r}, {entry.condition}, seed {entry.seed}"
     files: list[str] = []
@@ -273,8 +276,15 @@ def _find_predictions(
             )
         )
     if problems:
-        raise InputError(problems)
+        raise _with_hints(problems)
     return found
+
+
+def _with_hints(problems: Sequence[Problem]) -> InputError:
+    """The error of these problems; of absent files, what lies near them."""
+    from benchmark_eval.near_files import with_hints  # with numpy, which a sound sweep can spare
+
+    return InputError(with_hints(problems))
 
 
 def _benchmark_files(folder: Path) -> list[str]:
@@ -285,13 +295,15 @@ def _benchmark_files(folder: Path) -> list[str]:
         names = sorted(name for name in os.listdir(annotations) if name.endswith(".json"))  # noqa: PTH208
     problems = []
     if not names:
+        from benchmark_eval.near_files import benchmark_absence
+
         problems.append(
             Problem(
                 "no-annotations",
                 str(annotations),
                 "no annotation file (*.json)",
                 "the benchmark's COCO files",
-                cause="is benchmark_dir the folder that holds detection/?",
+                cause=benchmark_absence(folder),
             )
         )
     taxonomy = folder / TAXONOMY

@@ -167,18 +167,11 @@ def predictions_file(predictions_dir: str | Path, split: str) -> Path:
             ]
         )
     if not found:
-        folder = Path(predictions_dir)
-        what = "no such file" if folder.is_dir() else f"no folder {folder}"
-        raise InputError(
-            [
-                Problem(
-                    "missing-file",
-                    str(plain),
-                    what,
-                    f"the model's detections on {split} (an empty list [] if it found nothing)",
-                )
-            ]
-        )
+        from benchmark_eval.near_files import absence
+
+        what, cause = absence(predictions_dir, split)
+        wanted = f"the model's detections on {split} (an empty list [] if it found nothing)"
+        raise InputError([Problem("missing-file", str(plain), what, wanted, cause=cause)])
     return found[0]
 
 

@@ -634,6 +634,11 @@ def _(tree):
     tree.config["iou"] = 1.5
 
 
+@plant("missing-folder", alone="nothing of the benchmark is left")
+def _(tree):
+    tree.config["benchmark_dir"] = "elsewhere"
+
+
 @plant("config-shape", alone="nothing of the config is left")
 def _(tree):
     tree.after.append(lambda folder: (folder / "config.yaml").write_text("- a list\n"))

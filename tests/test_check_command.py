@@ -58,9 +58,7 @@ def test_more_jobs_change_no_byte(tree, tmp_path, capsys):
     ("args", "words"),
     [
         ([], "no benchmark to check: give --benchmark-dir"),
-        (["--benchmark-dir", "nowhere"], "benchmark_dir nowhere does not exist"),
         (["--configfile", "nowhere.yaml"], "nowhere.yaml: found No such file"),
-        (["--benchmark-dir", ".", "--predictions-dir", "nowhere"], "nowhere is no folder"),
         (["--benchmark-dir", ".", "--jobs", "0"], "--jobs"),
     ],
 )
@@ -68,6 +66,56 @@ def test_what_cannot_run_ends_in_2(args, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert check(*args) == 2
     assert words in capsys.readouterr().err
+
+
+def test_folders_that_are_not_there_are_told_with_all_else(tree, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").write_text(
+        "benchmark_dir: dowload\npredictions_dir: nowhere\niou: 2\nsplit: all\nengine: quick\n"
+    )
+    (tmp_path / "download").symlink_to(tree.benchmark_dir)
+    assert check("--configfile", "config.yaml", "--json") == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [(row["kind"], row["field"]) for row in found if row["level"] == "problem"] == [
+        ("config-value", "iou"),
+        ("config-value", "engine"),
+        ("config-key", ""),
+        ("missing-folder", "benchmark_dir"),
+        ("missing-folder", "predictions_dir"),
+    ]
+    told = {row["field"]: row for row in found}
+    assert told["benchmark_dir"]["found"] == "dowload, which does not exist"
+    assert told["benchmark_dir"]["cause"] == "did you mean download?"
+    assert told["predictions_dir"]["cause"] == "the folder . holds config.yaml, download"
+
+
+def test_a_faulty_config_without_a_benchmark_is_listed_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "manifest.csv").write_text(
+        "model_name,regime,k_or_p,seed\nm,global_uniform,1,0\nn,global_uniform,1,x\n"
+        "o,global_uniform,2,0\n"
+    )
+    (tmp_path / "config.yaml").write_text(
+        "benchmark: here\nmanifest: manifest.csv\npredictions_dir: 5\n"
+    )
+    assert check("--configfile", "config.yaml") == 1
+    out = capsys.readouterr().out
+    assert "did you mean 'benchmark_dir'?" in out
+    assert "| predictions_dir | 5 |" in out
+    assert "line 3" in out
+    (tmp_path / "manifest.csv").write_text("model_name,regime,k_or_p,seed\nm,global_uniform,1,0\n")
+    (tmp_path / "config.yaml").write_text("benchmark_dir: nowhere\nmanifest: manifest.csv\n")
+    assert check("--configfile", "config.yaml") == 1
+    out = capsys.readouterr().out
+    assert "nowhere, which does not exist" in out
+    assert "no folder of predictions for 1 model, the first of them 'm'" in out
+
+
+def test_a_benchmark_one_folder_deeper_is_found(tree, capsys):
+    assert check("--benchmark-dir", tree.benchmark_dir.parent) == 1
+    out = capsys.readouterr().out
+    wanted = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark lies one "
+    assert f"{wanted}folder deeper: {tree.benchmark_dir}\n" in out
 
 
 def test_problems_of_config_manifest_benchmark_and_predictions_come_together(tmp_path, capsys):

@@ -19,7 +19,6 @@ SOURCES = [
 ]
 PLANTED = Counter()
 NEVER_FOUND = {
-    "missing-folder": "ends in 'could not run'",
     "not-yaml": "ends in 'could not run'",
     "no-annotations": "the workflow's own first look; check tells missing-file",
     "no-taxonomy": "the workflow's own first look; check tells missing-file",

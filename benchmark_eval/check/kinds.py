@@ -59,6 +59,7 @@ KINDS: dict[str, Kind] = {
         {
             # any file
             "missing-file": "a file that must be there",
+            "missing-folder": "a folder that the config names and that is not there",
             "unreadable": "a file that cannot be read",
             "not-json": "a file that is no JSON",
             "not-utf8": "a text file that is not UTF-8",

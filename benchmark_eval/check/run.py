@@ -17,6 +17,7 @@ from benchmark_eval.check.report import CheckReport, Finding, findings_of
 from benchmark_eval.config import Config, config_schema, normalise_config, read_yaml
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.manifest import Manifest, read_manifest
+from benchmark_eval.near_files import benchmark_absence, folder_absence, with_hints
 from benchmark_eval.plan import find_prediction_files, pattern_problems
 from benchmark_eval.predictions import predictions_file
 from benchmark_eval.wording import counted
@@ -26,9 +27,11 @@ DEFAULT_CONFIG = Path("config", "config.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to check. ``problems`` are those of the config, whose sound keys ``config`` holds."""
+    """What to check. ``problems`` are those of the config, whose sound keys ``config`` holds.
 
-    benchmark_dir: Path
+    Only where there are any can ``config.benchmark_dir`` be missing or no folder.
+    """
+
     config: Config
     problems: tuple[Problem, ...] = ()
 
@@ -37,7 +40,7 @@ def read_request(configfile: str | Path | None = None, **given: Any) -> Request:
     """What a config file and single keys given beside it (None is not given) ask to check.
 
     Without either, ``config/config.yaml`` is read. Raises UsageError where that leaves nothing
-    to check: a config that cannot be read, no benchmark folder.
+    to check: a config that cannot be read, or a sound one that names no benchmark.
     """
     keys = {key: value for key, value in given.items() if value is not None}
     if configfile is None and not keys and DEFAULT_CONFIG.is_file():
@@ -51,11 +54,11 @@ def read_request(configfile: str | Path | None = None, **given: Any) -> Request:
     source = "options" if configfile is None else str(configfile)
     known = {} if raw is None else raw
     merged = {**known, **keys} if isinstance(known, Mapping) else known
-    problems: tuple[Problem, ...] = ()
+    problems: list[Problem] = []
     try:
         config = normalise_config(merged, source=source)
     except InputError as fault:
-        problems = fault.problems
+        problems += fault.problems
         faulty = {problem.field for problem in problems}
         sound = merged if isinstance(merged, Mapping) else keys
         config = normalise_config(
@@ -65,16 +68,28 @@ def read_request(configfile: str | Path | None = None, **given: Any) -> Request:
                 if k not in faulty and k in config_schema()["properties"]
             }
         )
-    if config.benchmark_dir is None:
+    if config.benchmark_dir is None and not problems:
         raise UsageError(
             f"no benchmark to check: give --benchmark-dir, or set benchmark_dir in {source}"
         )
-    if not config.benchmark_dir.is_dir():
-        what = "is a file" if config.benchmark_dir.exists() else "does not exist"
-        raise UsageError(
-            f"benchmark_dir {config.benchmark_dir} {what}; wanted is the unpacked benchmark folder"
-        )
-    return Request(config.benchmark_dir, config, problems)
+    problems += _absent_folders(config, source)
+    return Request(config, tuple(problems))
+
+
+def _absent_folders(config: Config, source: str) -> Iterator[Problem]:
+    """Folders that the config names and that are not there."""
+    for key, wanted in (
+        ("benchmark_dir", "the unpacked benchmark folder"),
+        ("predictions_dir", "the folder of all predictions"),
+    ):
+        folder = getattr(config, key)
+        if folder is None or folder.is_dir():
+            continue
+        if key == "predictions_dir" and config.manifest is not None:
+            continue  # told for every model, unless the manifest has folders of its own
+        found = f"{folder}, which {'is a file' if folder.exists() else 'does not exist'}"
+        cause = benchmark_absence(folder) if key == "benchmark_dir" else folder_absence(folder)
+        yield Problem("missing-folder", source, found, wanted, field=key, cause=cause)
 
 
 def run_check(
@@ -86,9 +101,12 @@ def run_check(
     """
     config = request.config
     findings = findings_of(request.problems)
-    survey = survey_benchmark(request.benchmark_dir)
-    findings += findings_of(survey.problems)
-    findings += findings_of(list(benchmark_findings(request.benchmark_dir, survey)))
+    survey = Survey(None, (), {}, ())
+    directory = config.benchmark_dir
+    if directory is not None and directory.is_dir():
+        survey = survey_benchmark(directory)
+        findings += findings_of(survey.problems)
+        findings += findings_of(list(benchmark_findings(directory, survey)))
 
     manifest: Manifest | None = None
     if config.manifest is not None:
@@ -104,11 +122,18 @@ def run_check(
         problems += pattern_problems(config, manifest)
         problems += _grid(manifest)
         problems += _training_annotations(manifest, survey)
+        if not any(problem.field == "predictions_dir" for problem in request.problems):
+            problems += _folderless(config, manifest)
     findings += findings_of(problems, lowered=lowered)
 
     benchmark = survey.benchmark
     readable = [t for t in tasks if benchmark is not None and t.split in benchmark.splits]
-    findings += findings_of(list(_unreadable_splits(tasks, benchmark, survey)))
+    if directory is not None and directory.is_dir():
+        findings += findings_of(list(_unreadable_splits(tasks, benchmark, survey)))
+    elif tasks:
+        found = f"{counted(len(tasks), 'prediction file')}, not read"
+        wanted = "a benchmark to hold them against"
+        findings += findings_of([Problem("not-compared", str(directory or ""), found, wanted)])
     results: list[FileResult] = []
     if benchmark is not None and readable:
         context = Context(benchmark, sound=not survey.problems)
@@ -131,10 +156,12 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
     problems: list[Problem] = []
     if manifest is not None:
         for entry in manifest.in_table_order():
+            if entry.predictions_dir is None and config.predictions_dir is None:
+                continue  # told by ``_folderless``
             files, faults = find_prediction_files(config, entry)
             problems += faults
             tasks += [_task(Path(path), entry.model_name) for path in files]
-    elif config.predictions_dir is not None:
+    elif config.predictions_dir is not None and config.predictions_dir.is_dir():
         folders = _model_folders(config.predictions_dir)
         if not folders:
             problems.append(
@@ -151,6 +178,7 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
                     tasks.append(_task(predictions_file(folder, split), folder.name))
                 except InputError as fault:
                     problems += fault.problems
+    problems = with_hints(problems)
     times = Counter((task.split, task.size) for task in tasks)
     tasks = [replace(task, twin=times[task.split, task.size] > 1) for task in tasks]
     return tasks, problems
@@ -163,10 +191,22 @@ def _task(path: Path, model: str) -> Task:
     return Task(path, path.name.partition("_predictions.json")[0], model, size)
 
 
+def _folderless(config: Config, manifest: Manifest) -> Iterator[Problem]:
+    """Models for which neither the manifest nor the config names a folder."""
+    without = [entry for entry in manifest.models if entry.predictions_dir is None]
+    if config.predictions_dir is None and without:
+        yield Problem(
+            "config-value",
+            str(manifest.path),
+            f"no folder of predictions for {counted(len(without), 'model')}, the first of them "
+            f"{without[0].model_name!r}",
+            "predictions_dir in the config, or in each row of the manifest",
+            field="predictions_dir",
+        )
+
+
 def _model_folders(folder: Path) -> list[Path]:
     """A folder that holds prediction files itself, or else every folder in it."""
-    if not folder.is_dir():
-        raise UsageError(f"predictions_dir {folder} is no folder")
     if any(folder.glob("*_predictions.json*")):
         return [folder]
     return sorted(path for path in folder.iterdir() if path.is_dir())

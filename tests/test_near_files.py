@@ -1,0 +1,131 @@
+"""A file that is not where it was looked for: what lies near it is named."""
+
+import pytest
+
+from benchmark_eval.benchmark import load_benchmark
+from benchmark_eval.config import normalise_config
+from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.near_files import HINTED, absence, benchmark_absence, with_hints
+from benchmark_eval.plan import load_plan
+from benchmark_eval.predictions import predictions_file
+
+SPLIT = "semantic_ood"
+NAME = "semantic_ood_predictions.json"
+
+
+def lay(folder, *names):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_text("[]")
+        else:
+            path.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        (["predictions_semantic_ood.json"], "holds predictions_semantic_ood.json: the same under"),
+        (["semantic.json", "iid_test_predictions.json"], "holds semantic.json: the same"),
+        (["ood.json.gz"], "holds ood.json.gz: the same"),
+        (["Semantic_OOD_predictions.JSON"], "holds Semantic_OOD_predictions.JSON: the same"),
+        (["semantic_ood_predictions.jsonl"], "holds semantic_ood_predictions.jsonl: the same"),
+        (["semantik_0od_predictions.json"], "holds semantik_0od_predictions.json: the same"),
+        ([f"out/{NAME}"], f"it lies one folder deeper: m/out/{NAME}"),
+        ([f"out/{NAME}.gz"], f"it lies one folder deeper: m/out/{NAME}.gz"),
+        ([f"../{NAME}"], f"it lies one folder higher: *{NAME}"),
+        (["iid_test_predictions.json", "iid.json", "x.txt"], "holds iid.json, iid_test_pred"),
+        ([f"a{k}" for k in range(7)], "the folder holds a0, a1, a2, a3, a4 and 2 more"),
+        ([f"{NAME}/"], f"the folder holds {NAME}"),
+        (["in.json", "\x1b[31m"], "the folder holds '\\x1b[31m', in.json"),
+        ([], "the folder holds nothing"),
+    ],
+)
+def test_what_the_models_folder_holds_is_told(tmp_path, monkeypatch, there, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    lay(tmp_path / "m", *there)
+    found, cause = absence("m", SPLIT)
+    assert found == f"no such file, nor {NAME}.gz"
+    start, _, end = words.partition("*")
+    assert start in cause
+    assert cause.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "found", "cause"),
+    [
+        (["p/resnet_k1/"], "p/resnet-k1", "no folder p/resnet-k1", "did you mean p/resnet_k1?"),
+        (["p/ResNet/"], "p/resnet", "no folder p/resnet", "did you mean p/ResNet?"),
+        (["predictions/m/"], "prediction/m", "no folder prediction/m", "did you mean predictions?"),
+        (["p/"], "q/x/m", "no folder q/x/m", "there is no q either"),
+        (["p/all/m/"], "p/m", "no folder p/m", "lies one folder deeper: p/all"),
+        (["m/", "p/"], "p/m", "no folder p/m", "lies one folder higher: *m"),
+        (["p/a/", "p/b/"], "p/mmm", "no folder p/mmm", "the folder p holds a, b"),
+        (["p/m"], "p/m", "p/m is no folder", ""),
+    ],
+)
+def test_a_folder_that_is_not_there(tmp_path, monkeypatch, there, asked, found, cause):
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, *there)
+    what, why = absence(asked, SPLIT)
+    assert what == found
+    start, _, end = cause.partition("*")
+    assert start in why
+    assert why.endswith(end)
+
+
+def test_evaluation_plan_and_check_say_the_same(tmp_path):
+    lay(tmp_path, "p/m/semantic.json")
+    with pytest.raises(InputError) as of_evaluation:
+        predictions_file(tmp_path / "p/m", SPLIT)
+    (tmp_path / "manifest.csv").write_text("model_name,regime,k_or_p,seed\nm,global_uniform,1,0\n")
+    config = normalise_config(
+        {
+            "benchmark_dir": str(tmp_path),
+            "manifest": str(tmp_path / "manifest.csv"),
+            "predictions_dir": str(tmp_path / "p"),
+            "splits": [SPLIT],
+        }
+    )
+    with pytest.raises(InputError) as of_plan:
+        load_plan(config, tmp_path / "results", main=True)
+    (one,), (other,) = of_evaluation.value.problems, of_plan.value.problems
+    assert (one.found, one.cause) == (other.found, other.cause)
+    assert "holds semantic.json" in one.cause
+
+
+def test_only_the_first_missing_files_are_looked_for(tmp_path):
+    missing = [
+        Problem("missing-predictions", str(tmp_path / f"{k}/{NAME}"), "no such file", "predictions")
+        for k in range(HINTED + 5)
+    ]
+    other = Problem("empty-predictions", "x", "an empty file", "predictions")
+    hinted = with_hints([other, *missing])
+    assert hinted[0] == other
+    assert [bool(problem.cause) for problem in hinted[1:]] == [True] * HINTED + [False] * 5
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "words"),
+    [
+        (["b/v2/detection/annotations_coco/"], "b", "one folder deeper: b/v2"),
+        (["b/detection/annotations_coco/"], "b/detection", "which is *b"),
+        (["b/detection/annotations_coco/"], "b/detection/annotations_coco", "which is *b"),
+        (["b/x", "b/y"], "b", "the folder holds x, y"),
+        (["benchmark/"], "bencmark", "did you mean benchmark?"),
+        (["b"], "b", ""),
+    ],
+)
+def test_what_is_there_instead_of_a_benchmark(tmp_path, monkeypatch, there, asked, words):
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, *there)
+    start, _, end = words.partition("*")
+    cause = benchmark_absence(asked)
+    assert start in cause
+    assert cause.endswith(end)
+    with pytest.raises(InputError) as fault:
+        load_benchmark(asked)
+    assert any(cause in problem.cause for problem in fault.value.problems)
