@@ -9,21 +9,23 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark_eval.columns import (
     Bools,
+    Box,
     Floats,
     Ints,
-    box_columns,
+    NumberColumns,
     finite_boxes,
-    float_column,
-    int_column,
+    whole_column,
 )
 from benchmark_eval.errors import Problem
 from benchmark_eval.reading import read_input
@@ -33,19 +35,20 @@ MEMORY_PER_BYTE = 8.0
 _MOST_DIGITS = 1000
 
 
-class _Image(msgspec.Struct):
-    id: int
-    width: float | None = None
-    height: float | None = None
+class _Image(msgspec.Struct, gc=False):
+    # numbers are floats here, so that a record is as long as any other
+    id: float
+    width: float = math.nan
+    height: float = math.nan
 
 
-class _Annotation(msgspec.Struct):
-    id: int
-    image_id: int
-    category_id: int
-    bbox: tuple[float, float, float, float]
-    iscrowd: int | bool
-    area: float | None = None
+class _Annotation(msgspec.Struct, gc=False):
+    id: float
+    image_id: float
+    category_id: float
+    bbox: Box
+    iscrowd: float
+    area: float = math.nan
 
 
 class _Category(msgspec.Struct):
@@ -58,6 +61,44 @@ class _Coco(msgspec.Struct):
     annotations: list[_Annotation]
     categories: list[_Category]
     info: Any = None
+
+
+_Numbers = dict[str, NDArray[Any]]
+"""Columns by field: ids as integers, all else as floats, NaN where a field is not there."""
+_IDS = ("id", "image_id", "category_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a COCO file holds."""
+
+    images: _Numbers
+    annotations: _Numbers
+    categories: list[_Category]
+    info: Any
+
+
+def _typed(data: bytes) -> _Found:
+    """A sound file; ``msgspec.DecodeError`` at the first fault."""
+    coco = msgspec.json.decode(data, type=_Coco)
+    images: _Numbers = dict(NumberColumns(_Image).of(coco.images))
+    annotations: _Numbers = dict(NumberColumns(_Annotation).of(coco.annotations))
+    for table in (images, annotations):
+        table.update((name, whole_column(table[name])) for name in _IDS if name in table)
+    crowd = annotations["iscrowd"]
+    if not ((crowd == 0) | (crowd == 1)).all():
+        raise msgspec.ValidationError("iscrowd is neither 0 nor 1")
+    return _Found(images, annotations, coco.categories, coco.info)
+
+
+def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numbers:
+    """Records, each the values of its fields in order, as columns."""
+    fields = zip(*rows, strict=True) if rows else [()] * len(record.__struct_fields__)
+    table: _Numbers = {}
+    for name, values in zip(record.__struct_fields__, fields, strict=True):
+        column = np.array(values, np.int64 if name in _IDS else np.float64)
+        table[name] = column.reshape(-1, 4) if name == "bbox" else column
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +199,7 @@ class _Tolerant:
     ) -> None:
         self.problems.append(Problem(kind, self.file, found, wanted, record, name, cause))
 
-    def read(self, data: bytes) -> _Coco | None:
+    def read(self, data: bytes) -> _Found | None:
         try:
             tree = plain_json(data)
         except ValueError as error:
@@ -193,9 +234,9 @@ class _Tolerant:
         if len(parts) < 3:
             return None
         self.lost = None in images or None in categories
-        return _Coco(
-            [i for i in images if i],
-            [a for a in annotations if a],
+        return _Found(
+            _table(_Image, [i for i in images if i]),
+            _table(_Annotation, [a for a in annotations if a]),
             [c for c in categories if c],
             tree.get("info"),
         )
@@ -221,14 +262,14 @@ class _Tolerant:
             return None
         return value
 
-    def _image(self, index: int, record: object) -> _Image | None:
+    def _image(self, index: int, record: object) -> tuple[Any, ...] | None:
         entry = self._record("image", index, record)
         where = f"image record {index}"
         if entry is None:
             return None
         ids = self._ids(entry, where, "id")
         width, height = self._size(entry, where, "width"), self._size(entry, where, "height")
-        return _Image(ids[0], width, height) if ids else None
+        return (ids[0], width, height) if ids else None
 
     def _category(self, index: int, record: object) -> _Category | None:
         entry = self._record("category", index, record)
@@ -241,7 +282,7 @@ class _Tolerant:
         ids = self._ids(entry, where, "id")
         return _Category(ids[0], name) if ids and isinstance(name, str) else None
 
-    def _annotation(self, index: int, record: object) -> _Annotation | None:
+    def _annotation(self, index: int, record: object) -> tuple[Any, ...] | None:
         entry = self._record("annotation", index, record)
         if entry is None:
             return None
@@ -270,29 +311,27 @@ class _Tolerant:
         ids = self._ids(entry, where, "id", "image_id", "category_id")
         if ids is None:
             return None
-        corner = (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
-        return _Annotation(ids[0], ids[1], ids[2], corner, int(crowd == 1), area)
+        return (*ids, [float(v) for v in box], int(crowd == 1), area)
 
 
-def _columns(name: str, file: str, coco: _Coco, *, whole: bool) -> RawSplit:
+def _columns(name: str, file: str, coco: _Found, *, whole: bool) -> RawSplit:
     annotations, images = coco.annotations, coco.images
-    box = box_columns(annotations)
-    area = float_column(annotations, "area")
+    box, area = annotations["bbox"], annotations["area"]
     with np.errstate(over="ignore", invalid="ignore"):  # told with the other bad boxes
         computed = box[:, 2] * box[:, 3]
     return RawSplit(
         name=name,
         file=file,
-        image_ids=int_column(images, "id"),
-        sizes=np.stack([float_column(images, "width"), float_column(images, "height")], axis=1),
-        category_ids=int_column(coco.categories, "id"),
+        image_ids=images["id"],
+        sizes=np.stack([images["width"], images["height"]], axis=1),
+        category_ids=np.array([c.id for c in coco.categories], np.int64),
         category_names=tuple(c.name for c in coco.categories),
-        annotation_ids=int_column(annotations, "id"),
-        image=int_column(annotations, "image_id"),
-        category=int_column(annotations, "category_id"),
+        annotation_ids=annotations["id"],
+        image=annotations["image_id"],
+        category=annotations["category_id"],
         boxes=box,
         area=np.where(np.isnan(area), computed, area),
-        crowd=int_column(annotations, "iscrowd").astype(np.bool_),
+        crowd=annotations["iscrowd"] == 1,
         description=_description(coco.info),
         whole=whole,
     )
@@ -389,10 +428,7 @@ def read_split(
         return None
     digests[name] = hashlib.sha256(data).hexdigest()
     try:
-        coco = msgspec.json.decode(data, type=_Coco)
-        if any(a.iscrowd not in (0, 1) for a in coco.annotations):
-            raise msgspec.ValidationError("iscrowd")
-        raw = _columns(file.stem, name, coco, whole=True)
+        raw = _columns(file.stem, name, _typed(data), whole=True)
     except (msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError):
         tolerant = _Tolerant(name)
         sound = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
-from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,20 +15,55 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def int_column(records: Sequence[Any], name: str) -> Ints:
-    """One integer attribute of every record; ``OverflowError`` beyond 64 bits."""
-    return np.fromiter(map(attrgetter(name), records), np.int64, len(records))
+LARGEST_WHOLE = 2**53
+"""From here up a float may stand for another whole number than was written."""
 
 
-def float_column(records: Sequence[Any], name: str) -> Floats:
-    """One number of every record."""
-    return np.fromiter(map(attrgetter(name), records), np.float64, len(records))
+class Box(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
+    """[x, y, w, h] in px as JSON has it: four numbers, no more and no less."""
+
+    x: float
+    y: float
+    w: float
+    h: float
 
 
-def box_columns(records: Sequence[Any]) -> Floats:
-    """(records, 4) the attribute ``bbox``: x, y, w, h in px."""
-    flat = chain.from_iterable(map(attrgetter("bbox"), records))
-    return np.fromiter(flat, np.float64, 4 * len(records)).reshape(len(records), 4)
+class NumberColumns:
+    """The numbers of decoded records as columns, all at once.
+
+    For a struct of fields that are ``float``, and one ``bbox`` that may be a ``Box``: in
+    MessagePack each such record takes the same number of bytes, so that the encoder lays out a
+    table that numpy reads. That takes a third of the time of going from attribute to attribute.
+    """
+
+    def __init__(self, record: type[msgspec.Struct]) -> None:
+        number = [("mark", "S1"), ("value", ">f8")]
+        layout: list[tuple[Any, ...]] = [("fields", "S1")]
+        for name in record.__struct_fields__:
+            layout.append((f"name of {name}", f"S{1 + len(name)}"))
+            box = name == "bbox"
+            layout += [("numbers", "S1"), (name, number, 4)] if box else [(name, number)]
+        self._layout = np.dtype(layout)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._table = bytearray()
+
+    def of(self, records: Sequence[msgspec.Struct]) -> dict[str, Floats]:
+        """Each field's column: (records,), for ``bbox`` (records, 4)."""
+        self._encoder.encode_into(records, self._table)
+        size = len(records) * self._layout.itemsize
+        start = len(self._table) - size
+        # a list's length takes one byte, three or five
+        assert start in (1, 3, 5), "records of unequal length"
+        table = np.frombuffer(self._table, self._layout, len(records), start)
+        names = [name for name in self._layout.names or () if table[name].dtype.names]
+        return {name: table[name]["value"].astype(np.float64) for name in names}
+
+
+def whole_column(column: Floats) -> Ints:
+    """Ids that were decoded as floats; ``msgspec.DecodeError`` where one is not exactly whole."""
+    if not ((column == np.trunc(column)) & (np.abs(column) < LARGEST_WHOLE)).all():
+        raise msgspec.DecodeError("an id is no whole number, or too large for a float")
+    return column.astype(np.int64)
 
 
 WIDEST_TABLE = 10_000_000

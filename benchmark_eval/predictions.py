@@ -14,7 +14,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
@@ -25,13 +25,13 @@ import numpy as np
 from benchmark_eval.benchmark import NAMED_SPLITS, Benchmark, SplitTruth
 from benchmark_eval.coco_files import as_id, is_number, plain_json, show
 from benchmark_eval.columns import (
+    Box,
     Floats,
     Ints,
-    box_columns,
+    NumberColumns,
     finite_boxes,
-    float_column,
-    int_column,
     rows_of_ids,
+    whole_column,
 )
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.reading import available_memory, check_size, open_input
@@ -69,18 +69,10 @@ REASONS = {
 
 
 class _Prediction(msgspec.Struct, gc=False):
-    image_id: int
-    category_id: int
-    bbox: tuple[float, float, float, float]
-    score: float
-
-
-class _WithFloatIds(msgspec.Struct, gc=False):
-    """The same record as it comes from a table of floats: 7.0 for 7."""
-
+    # ids are floats here: 7.0 is an id as 7 is
     image_id: float
     category_id: float
-    bbox: tuple[float, float, float, float]
+    bbox: Box
     score: float
 
 
@@ -232,32 +224,36 @@ class _Source:
         return b"".join(blocks)
 
 
-def _pieces(stream: _Source, hasher: Any) -> Iterator[bytes]:
+def _pieces(stream: _Source, hasher: Any) -> Iterator[memoryview]:
     """The text of a JSON list in pieces that are lists themselves, cut between two records.
 
-    A cut at ``},{`` that is not between two top-level records (inside a nested list or a text)
+    A piece lies in a buffer that the next one overwrites. A cut at ``},{`` that is not between
+    two top-level records (inside a nested list or a text)
     leaves a piece with unbalanced brackets or quotes, which the decoder refuses; the caller
     then falls back to reading the whole file. So a wrong cut can never give wrong records.
     """
-    rest = b""
-    first = True
+    text = bytearray()
     while block := stream.read(PIECE):
         if hasher is not None:
             hasher.update(block)
-        text = rest + block
+        text += block
         cut = _last_cut(text)
         if cut is None:
             if len(text) > LONGEST_RECORD:
                 raise _EndlessError(f"{len(text):,} bytes of text without the end of a record")
-            rest = text
             continue
-        head, rest = text[: cut[0] + 1], text[cut[1] - 1 :]
-        yield head + b"]" if first else b"[" + head + b"]"
-        first = False
-    yield rest if first else b"[" + rest
+        end, start = cut[0] + 1, cut[1] - 2
+        # what stands between the two records makes room for the brackets
+        text[end] = ord("]")
+        with memoryview(text) as whole, whole[: end + 1] as piece:
+            yield piece
+        text[start] = ord("[")
+        del text[:start]
+    with memoryview(text) as piece:
+        yield piece
 
 
-def _last_cut(text: bytes) -> tuple[int, int] | None:
+def _last_cut(text: bytearray) -> tuple[int, int] | None:
     """Where the last ``},{`` of the text lies, as the span from its first brace to its last."""
     end = len(text)
     for _ in range(MOST_CUTS):
@@ -271,37 +267,23 @@ def _last_cut(text: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _typed_columns(
-    stream: _Source, hasher: Any, record: type[_Prediction | _WithFloatIds]
-) -> _Columns:
-    """Decode piece by piece; ``msgspec.DecodeError`` or ``OverflowError`` at the first fault."""
-    decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
-    id_column = int_column if record is _Prediction else _whole_column
-    ids: list[Ints] = []
-    kinds: list[Ints] = []
-    found: list[Floats] = []
-    scores: list[Floats] = []
+def _typed_columns(stream: _Source, hasher: Any) -> _Columns:
+    """Decode piece by piece; ``msgspec.DecodeError`` at the first fault."""
+    decoder = msgspec.json.Decoder(list[_Prediction])
+    columns = NumberColumns(_Prediction)
+    parts: dict[str, list[Any]] = {name: [] for name in _Prediction.__struct_fields__}
     for piece in _pieces(stream, hasher):
         try:
-            records = decoder.decode(piece)
+            found: dict[str, Any] = columns.of(decoder.decode(piece))
+            for name in ("image_id", "category_id"):
+                found[name] = whole_column(found[name])
         except msgspec.DecodeError as fault:
-            done = sum(map(len, scores))
+            done = sum(map(len, parts["score"]))
             raise msgspec.DecodeError(f"after {done} records: {fault}") from None
-        ids.append(id_column(records, "image_id"))
-        kinds.append(id_column(records, "category_id"))
-        scores.append(float_column(records, "score"))
-        found.append(box_columns(records))
-    return _Columns(
-        np.concatenate(ids), np.concatenate(kinds), np.concatenate(found), np.concatenate(scores)
-    )
-
-
-def _whole_column(records: Sequence[Any], name: str) -> Ints:
-    """An id column that was written as floats; ``msgspec.DecodeError`` if one is not whole."""
-    column = float_column(records, name)
-    if not ((column == np.trunc(column)) & (np.abs(column) < 2**53)).all():
-        raise msgspec.DecodeError(f"{name} is not whole")
-    return column.astype(np.int64)
+        for name, column in found.items():
+            parts[name].append(column)
+    image_id, category_id, boxes, score = (np.concatenate(part) for part in parts.values())
+    return _Columns(image_id, category_id, boxes, score)
 
 
 def _records(data: bytes, file: str) -> list[Any]:
@@ -498,25 +480,20 @@ def _check_values(
 
 def _read_columns(path: Path, faults: _Faults, *, digest: bool) -> tuple[_Columns, Ints, str]:
     """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
-    first = ""
-    for record in (_Prediction, _WithFloatIds):
-        hasher = hashlib.sha256() if digest else None
-        try:
-            with _Source(path) as stream:
-                columns = _typed_columns(stream, hasher, record)
-            place = np.arange(len(columns.score))
-            if hasher is not None and path.suffix == ".gz":
-                hasher = _hash_file(path)
-            return columns, place, hasher.hexdigest() if hasher is not None else ""
-        except (msgspec.DecodeError, OverflowError, UnicodeDecodeError, RecursionError) as error:
-            # told fault by fault below, outside the handler: no context is chained
-            first = first or str(error)
-            if "got `float`" not in first:
-                break
-        except (OSError, EOFError, zlib.error) as error:
-            raise _unreadable(path, faults.file, error) from None
-        except MemoryError:
-            raise _no_memory(faults.file, "") from None
+    hasher = hashlib.sha256() if digest else None
+    try:
+        with _Source(path) as stream:
+            columns = _typed_columns(stream, hasher)
+        place = np.arange(len(columns.score))
+        if hasher is not None and path.suffix == ".gz":
+            hasher = _hash_file(path)
+        return columns, place, hasher.hexdigest() if hasher is not None else ""
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        first = str(error)  # told fault by fault below, outside the handler: no context is chained
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, faults.file, error) from None
+    except MemoryError:
+        raise _no_memory(faults.file, "") from None
     try:
         with _Source(path) as stream:
             data = stream.read_all()
@@ -585,11 +562,12 @@ def read_predictions(
     if split in NAMED_SPLITS:
         left = keep & ~np.isin(category, truth.listed)
         keep &= ~left
+    rows: Any = slice(None) if keep.all() else keep  # no copy where nothing is left out
     return Predictions(
-        image=image[keep],
-        category=category[keep],
-        boxes=columns.boxes[keep],
-        score=columns.score[keep],
+        image=image[rows],
+        category=category[rows],
+        boxes=columns.boxes[rows],
+        score=columns.score[rows],
         left_out=LeftOut(image[left], category[left], columns.boxes[left], columns.score[left]),
         dropped=dict(sorted(Counter(faults.reason.values()).items())),
         file=path.name,

@@ -1,12 +1,13 @@
 """Looking ids up: in a table where they lie close, by bisection where they do not."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_eval import columns
-from benchmark_eval.columns import finite_boxes, rows_of_ids
+from benchmark_eval.columns import Box, NumberColumns, finite_boxes, rows_of_ids, whole_column
 
 IDS = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-30, 30)
@@ -39,3 +40,49 @@ def test_boxes_are_finite_with_their_far_corner_and_area(boxes):
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [[*b, b[0] + b[2], b[1] + b[3], b[2] * b[3]] for b in array]
     assert finite_boxes(array).tolist() == [bool(np.isfinite(row).all()) for row in parts]
+
+
+class Record(msgspec.Struct):
+    image_id: float
+    bbox: Box
+    score: float = np.nan
+
+
+NUMBER = st.floats(allow_nan=False)
+
+
+@given(st.lists(st.tuples(NUMBER, st.tuples(*4 * [NUMBER]), NUMBER), max_size=20))
+def test_numbers_of_records_become_columns_bit_by_bit(rows):
+    found = NumberColumns(Record).of([Record(i, Box(*box), score) for i, box, score in rows])
+    assert list(found) == ["image_id", "bbox", "score"]
+    assert found["bbox"].shape == (len(rows), 4)
+    flat = np.column_stack([found["image_id"], found["bbox"], found["score"]]).tolist()
+    assert repr(flat) == repr([[i, *box, score] for i, box, score in rows])
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 65_535, 65_536])
+def test_a_list_of_any_length_becomes_columns(n):
+    columns = NumberColumns(Record)
+    columns.of(
+        [Record(-1.0, Box(1.0, 2.0, 3.0, 4.0), 0.5)] * 3
+    )  # what stood in the buffer before is gone
+    found = columns.of([Record(float(i), Box(0.0, 0.0, 0.0, -float(i))) for i in range(n)])
+    assert found["image_id"].tolist() == list(range(n))
+    assert found["bbox"][:, 3].tolist() == [-i for i in range(n)]
+    assert np.isnan(found["score"]).all()
+
+
+def test_records_of_another_length_are_refused():
+    with pytest.raises(AssertionError, match="unequal length"):
+        NumberColumns(Record).of([Record(1, Box(0, 0, 1, 1))])  # an int takes one byte, not nine
+
+
+@given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1)))
+def test_whole_numbers_are_ids_as_they_are(ids):
+    assert whole_column(np.array(ids, np.float64)).tolist() == ids
+
+
+@pytest.mark.parametrize("odd", [0.5, 2.0**53, -(2.0**53), 1e300, np.inf, np.nan])
+def test_what_may_stand_for_another_number_is_no_id(odd):
+    with pytest.raises(msgspec.DecodeError):
+        whole_column(np.array([1.0, odd]))
