@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from benchmark_eval import __version__
-from benchmark_eval.errors import BenchmarkEvalError
+from benchmark_eval.errors import BenchmarkEvalError, unwritable
 
 # verb -> one line of help (what `benchmark-eval --help` shows without importing the verb)
 VERBS = {
@@ -84,6 +84,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except OSError as fault:
         place = f"{fault.filename}: " if fault.filename else ""
         print(f"error: {place}{fault.strerror or fault}", file=sys.stderr)
+        sys.exit(EXIT_COULD_NOT_RUN)
+    except UnicodeEncodeError as fault:
+        print(f"error: {unwritable(fault)}", file=sys.stderr)
         sys.exit(EXIT_COULD_NOT_RUN)
     except MemoryError:
         print("error: there is not enough memory", file=sys.stderr)

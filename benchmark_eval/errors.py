@@ -33,6 +33,16 @@ class UsageError(BenchmarkEvalError):
     """The command line could not run."""
 
 
+def unwritable(fault: UnicodeEncodeError) -> UsageError:
+    """What to tell where Python cannot write a name, as its locale has no such letter."""
+    letter = fault.object[fault.start]
+    name = fault.object[max(0, fault.start - 60) : fault.start + 60]
+    return UsageError(
+        f"{name!a}: found {letter!a}, which file names cannot hold while Python takes them to be "
+        f"{fault.encoding}; wanted UTF-8 (set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8)"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One fault of an input.

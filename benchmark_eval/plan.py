@@ -396,6 +396,26 @@ def _recorded_missing(stamp: Path) -> tuple[str, ...]:
     return ()
 
 
+def park_outdated(made: Iterable[tuple[str | Path, str | Path]]) -> None:
+    """Move aside each record that is not the present stamp; put it back where it is again.
+
+    ``made`` has (record, stamp) for each set of results. The workflow does this before Snakemake
+    plans: a record that is missing is planned to be made, and its results with it, in a dry run
+    just as in a real one. So whatever ``settle_outdated`` removes when jobs start will be made. No
+    result is touched here, because nobody knows yet whether anything will run at all. Raises
+    UsageError where a record cannot be moved.
+    """
+    for record, stamp in made:
+        now, made_from, aside = map(_content, (stamp, record, _parked(record)))
+        try:
+            if now is not None and made_from is not None and made_from != now:
+                os.replace(record, _parked(record))  # noqa: PTH105
+            elif now is not None and made_from is None and aside == now:
+                os.replace(_parked(record), record)  # noqa: PTH105
+        except OSError as fault:
+            raise UsageError(f"cannot keep what results are made from: {fault}") from fault
+
+
 def settle_outdated(
     made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]], *, trusted: bool = False
 ) -> None:
@@ -406,16 +426,25 @@ def settle_outdated(
     (``--touch``: the user vouches for what is there) the record is brought up to date instead.
     """
     for record, stamp, results in made:
-        now = made_from = None
-        with contextlib.suppress(OSError):
-            now = Path(stamp).read_bytes()
-            made_from = Path(record).read_bytes()
+        now, made_from, aside = map(_content, (stamp, record, _parked(record)))
         if now is not None and made_from == now:
             continue
         if trusted:
-            if now is not None and made_from is not None:
+            if now is not None and (made_from, aside) != (None, None):
                 Path(record).write_bytes(now)
             continue
-        for result in (record, *results):
+        for result in (record, _parked(record), *results):
             with contextlib.suppress(FileNotFoundError):
                 Path(result).unlink()
+
+
+def _parked(record: str | Path) -> str:
+    """Where a record lies that is not of the present stamp."""
+    return f"{record}.old"
+
+
+def _content(path: str | Path) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None

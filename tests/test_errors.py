@@ -3,10 +3,11 @@
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_eval.errors import Problem, render_problems
+from benchmark_eval.errors import Problem, render_problems, unwritable
 
 
 def problems(n, file="a.json", kind="score", times=1):
@@ -110,3 +111,13 @@ def test_every_problem_is_counted_once(many):
     assert first.startswith(f"{total:,} problem")
     assert told + counted == total
     assert sum("(cause)" in line for line in lines) <= 2
+
+
+def test_a_letter_that_the_locale_lacks_is_named():
+    with pytest.raises(UnicodeEncodeError) as caught:
+        f"{'a' * 999}K\u00e4fer".encode("ascii")
+    told = str(unwritable(caught.value))
+    assert "K\\xe4fer': found '\\xe4'" in told
+    assert "ascii" in told
+    assert "PYTHONUTF8=1" in told
+    assert len(told) < 300

@@ -1,5 +1,6 @@
 """Jobs hold what they have read against what their stamps say."""
 
+import contextlib
 import json
 
 import pytest
@@ -8,7 +9,7 @@ from layout import write_predictions, write_split, write_taxonomy
 from benchmark_eval.errors import InputError
 from benchmark_eval.evaluation import evaluate_to_files
 from benchmark_eval.index import write_index
-from benchmark_eval.promises import require_fresh_summaries
+from benchmark_eval.promises import require_fresh_extras, require_fresh_summaries
 
 MODEL = "m"
 ROW = ["yolo", "global_uniform", "1", 0]
@@ -117,3 +118,21 @@ def test_a_manifest_that_changed_meanwhile_is_told(place, row):
     summary = place / "models" / MODEL / f"{MODEL}_summary.json"
     with pytest.raises(InputError, match="manifest, model m"):
         require_fresh_summaries([summary], place / "state", {MODEL: row} if row else {})
+
+
+@pytest.mark.parametrize(
+    ("trained", "own", "words"),
+    [
+        ({"a": "1", "b": "2"}, "3", None),
+        ({"a": "1", "b": "9"}, "3", "train_annotations of b: found SHA-256 9; wanted 2"),
+        ({"a": "1"}, "3", "train_annotations of b: found SHA-256 of no such file; wanted 2"),
+        ({"a": "1", "b": "2", "c": "2"}, "3", "train_annotations of c.* wanted no such file"),
+        ({"a": "1", "b": "2"}, "9", "own_metrics file: found SHA-256 9; wanted 3"),
+        ({"a": "1", "b": "2"}, None, "own_metrics file: found SHA-256 of no such file; wanted 3"),
+    ],
+)
+def test_other_files_of_a_sweep_are_those_of_its_stamp(tmp_path, trained, own, words):
+    rows = {"a": [*ROW, "1", "x"], "b": [*ROW, "2", "x"], "c": [*ROW, None, "x"]}
+    path = stamp(tmp_path, "sweep", {"models": rows, "own_metrics": ["3"]})
+    with pytest.raises(InputError, match=words) if words else contextlib.nullcontext():
+        require_fresh_extras(path, trained, own)

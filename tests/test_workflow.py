@@ -415,18 +415,75 @@ def test_a_run_that_lives_is_left_alone(sweep):
     assert sweep.planned() == ({"NA"}, AFTER)
 
 
+def test_lost_stamps_and_report_are_made_again_in_one_run(sweep):
+    """Results that nobody vouches for go, and what needs them is planned with them."""
+    good, target = sweep.compared(), "results/aggregated/report.md"
+    shutil.rmtree(sweep.folder / "results/.state")
+    (sweep.folder / target).unlink()
+    assert sweep.planned("tables") == (set(), {"aggregate"})
+    assert sweep.planned(target) == (set(), AFTER)
+    sweep.run(target)
+    assert sweep.compared() == good
+
+
+def test_asking_deletes_nothing(sweep):
+    """Even where the next run would, as all results are out of date."""
+
+    def results():
+        found = sweep.folder.joinpath("results").rglob("*")
+        return {path for path in found if path.is_file() and path.parent.name != ".state"}
+
+    good, before = sweep.compared(), results()
+    sweep.configure(iou=0.75)
+    for asked in ("--lint", "--rulegraph", "--summary", "--unlock", "--report=report.html"):
+        sweep.run(asked)
+        assert results() == before, asked
+    assert sweep.planned() == (ALL, AFTER)
+    assert results() == before
+    sweep.configure()
+    assert sweep.planned() == NOTHING
+    assert sweep.compared() == good
+
+
+def test_touch_vouches_for_what_is_there(sweep):
+    before = {name: data for name, data in sweep.compared().items() if ".state" not in name}
+    sweep.configure(iou=0.75)
+    sweep.run("--touch")
+    assert sweep.planned() == NOTHING
+    after = {name: data for name, data in sweep.compared().items() if ".state" not in name}
+    assert after == before
+
+
 # where it runs
 
 
-def test_the_same_bytes_whatever_the_circumstances(base, tmp_path):
+def test_a_locale_without_the_letters_of_a_name_is_told(sweep):
+    shutil.rmtree(sweep.folder / "results")
+    sweep.predictions("NA").parent.rename(sweep.folder / "data/predictions/K\u00e4fer")
+    models = {("K\u00e4fer" if name == "NA" else name): row for name, row in MODELS.items()}
+    sweep.write_manifest(models)
+    sweep.env = {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    output = sweep.run("--dry-run", ok=False)
+    assert "K\\xe4fer" in output
+    assert "set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8" in output
+    assert "UnicodeEncodeError" not in output
+    sweep.env = {"LC_ALL": "C", "PYTHONUTF8": "1"}
+    assert sweep.planned() == (set(models), {"index_benchmark", *AFTER})
+    sweep.run("results/models/K\u00e4fer/K\u00e4fer_summary.json")
+
+
+@pytest.mark.parametrize("cores", ["1", "16"])
+def test_the_same_bytes_whatever_the_circumstances(base, tmp_path, cores):
     other = Sweep(tmp_path / "an other place")
     shutil.copytree(base.folder / "data", other.folder / "data", copy_function=shutil.copy)
     (other.folder / "config").mkdir()
     other.configure()
     other.write_manifest(dict(reversed(MODELS.items())))
     other.env = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
-    other.run("--cores", "1")
-    found, wanted = other.compared(), base.compared()
+    # plots and report are one job each: they are looked at once
+    other.run("--cores", cores, *(["tables"] if cores == "16" else []))
+    look = tables_of if cores == "16" else Sweep.compared
+    found, wanted = look(other), look(base)
     assert sorted(found) == sorted(wanted)
     assert [name for name in wanted if found[name] != wanted[name]] == []
 

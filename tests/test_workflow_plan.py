@@ -12,7 +12,7 @@ from workflow_sweep import MODELS, Sweep
 from benchmark_eval import recovery
 from benchmark_eval.config import read_config
 from benchmark_eval.errors import InputError, UsageError
-from benchmark_eval.plan import load_plan, settle_outdated
+from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
 
 
@@ -180,6 +180,46 @@ def test_results_stay_where_record_and_stamp_agree_and_go_where_not(tmp_path):
     assert not record.exists()
     assert not remaining(None, "1")
     assert not remaining("1", None)
+
+
+def test_a_record_is_parked_while_it_is_of_another_stamp(tmp_path):
+    record, stamp, result = (tmp_path / name for name in ("record", "stamp", "result"))
+    record.write_text("1")
+    stamp.write_text("2")
+    result.write_text("made from 1")
+    made = record.stat().st_mtime_ns
+
+    def there():
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    for _ in range(2):
+        park_outdated([(record, stamp)])
+        assert there() == ["record.old", "result", "stamp"]
+    stamp.write_text("1")
+    park_outdated([(record, stamp)])
+    assert there() == ["record", "result", "stamp"]
+    assert record.stat().st_mtime_ns == made
+    stamp.unlink()
+    park_outdated([(record, stamp)])
+    assert there() == ["record", "result"]
+    # the user vouches for what is there, or it goes
+    stamp.write_text("2")
+    park_outdated([(record, stamp)])
+    settle_outdated([(record, stamp, [result])], trusted=True)
+    assert record.read_text() == "2"
+    record.write_text("1")
+    park_outdated([(record, stamp)])
+    settle_outdated([(record, stamp, [result])])
+    assert there() == ["stamp"]
+
+
+def test_a_record_that_cannot_be_moved_is_told(tmp_path):
+    record, stamp = tmp_path / "record", tmp_path / "stamp"
+    record.write_text("1")
+    stamp.write_text("2")
+    (tmp_path / "record.old").mkdir()
+    with pytest.raises(UsageError, match=r"cannot keep what results are made from.*record"):
+        park_outdated([(record, stamp)])
 
 
 # a killed run

@@ -21,7 +21,7 @@ from benchmark_eval.catalogue import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
 from benchmark_eval.errors import BenchmarkEvalError, InputError, Problem
 from benchmark_eval.index import open_benchmark
 from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manifest
-from benchmark_eval.promises import require_fresh_summaries
+from benchmark_eval.promises import require_fresh_extras, require_fresh_summaries
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
 from benchmark_eval.sweep.completeness import missing_seeds
@@ -65,7 +65,7 @@ def aggregate(
     ``benchmark`` is the benchmark's folder or its index (.npz). ``leave_out`` are models of the
     manifest that count as missing even where an old summary lies about. ``own_metrics`` is a Python
     file with metrics of the user's own (``sweep.own_metrics``). With ``stamp``, the workflow's
-    stamp of the sweep, summaries and manifest must be what it says. Raises InputError with all
+    stamp of the sweep, everything read must be what it says. Raises InputError with all
     faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
     of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
     these inputs.
@@ -82,6 +82,10 @@ def aggregate(
             leave_out=leave_out,
             own=None if own_metrics is None else load_own_metrics(own_metrics),
         )
+        if stamp is not None:
+            require_fresh_extras(
+                stamp, table.inputs.train_annotations, table.inputs.options.get("own_metrics")
+            )
         tables.write(table, output_dir)
     except (BenchmarkEvalError, OSError):
         with contextlib.suppress(OSError):

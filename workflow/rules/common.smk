@@ -4,8 +4,8 @@ from snakemake.logging import logger
 
 from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.config import normalise_config
-from benchmark_eval.errors import BenchmarkEvalError
-from benchmark_eval.plan import load_plan, settle_outdated
+from benchmark_eval.errors import BenchmarkEvalError, unwritable
+from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
 from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
 from benchmark_eval.state import require_same_package
 
@@ -31,15 +31,13 @@ try:
     if workflow.is_main_process:
         if clear_killed_run(NOTE, RESULTS):
             logger.info("The last run was killed; its unfinished jobs will run again.")
-    PLAN = load_plan(
-        normalise_config(config),
-        RESULTS,
-        # while another run works here, its stamps stay as they are: its jobs were planned by them
-        main=workflow.is_main_process and not other_run(NOTE),
-        tell=logger.info,
-    )
+    # while another run works here, its stamps stay as they are: its jobs were planned by them
+    MAIN = workflow.is_main_process and not other_run(NOTE)
+    PLAN = load_plan(normalise_config(config), RESULTS, main=MAIN, tell=logger.info)
 except BenchmarkEvalError as fault:
     raise plain(fault) from None
+except UnicodeEncodeError as fault:
+    raise plain(unwritable(fault)) from None
 
 
 # A name has no slash; whether it is a model of the manifest, the plan tells. All names as one pattern

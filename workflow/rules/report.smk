@@ -37,6 +37,7 @@ PLOTS = {
 rule plot_sweep:
     input:
         aggregated="results/aggregated/aggregated.json",
+        tables_record=rules.aggregate.output.record,
         stamp="results/.state/report.json",
     output:
         [
@@ -69,6 +70,7 @@ rule plot_sweep:
 rule report:
     input:
         aggregated="results/aggregated/aggregated.json",
+        tables_record=rules.aggregate.output.record,
         plots=rules.plot_sweep.output,
         stamp="results/.state/report.json",
     output:
