@@ -29,6 +29,7 @@ from benchmark_eval.columns import (
 )
 from benchmark_eval.errors import Problem
 from benchmark_eval.reading import read_input
+from benchmark_eval.repeated_keys import as_record
 
 MEMORY_PER_BYTE = 8.0
 """Memory that reading an annotation file takes for each of its bytes, its records all at once."""
@@ -161,10 +162,10 @@ def plain_json(data: bytes | str) -> Any:
     """Any JSON, NaN and Infinity too; ``ValueError`` says in plain words why it is none.
 
     An integer of very many digits becomes a ``LongInteger``, which whoever reads its record
-    refuses there.
+    refuses there; a record with a key twice becomes a ``TwiceKeyed``.
     """
     try:
-        return json.loads(data, parse_int=_whole_number)
+        return json.loads(data, parse_int=_whole_number, object_pairs_hook=as_record)
     except RecursionError:
         raise ValueError("lists or objects nested too deeply to be read") from None
 

@@ -35,6 +35,7 @@ from benchmark_eval.columns import (
 )
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.reading import available_memory, check_size, open_input
+from benchmark_eval.repeated_keys import has_repeated_keys, repeated
 from benchmark_eval.results import OnInvalid
 
 PIECE = 512 * 1024
@@ -56,6 +57,7 @@ MAX_LISTED = 1_000
 
 REASONS = {
     "record-shape": "malformed",
+    "key-repeated": "malformed",
     "id-type": "malformed",
     "bbox-type": "malformed",
     "score-type": "malformed",
@@ -74,6 +76,9 @@ class _Prediction(msgspec.Struct, gc=False):
     category_id: float
     bbox: Box
     score: float
+
+
+KEYS = _Prediction.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,10 +285,21 @@ def _typed_columns(stream: _Source, hasher: Any) -> _Columns:
         except msgspec.DecodeError as fault:
             done = sum(map(len, parts["score"]))
             raise msgspec.DecodeError(f"after {done} records: {fault}") from None
+        _require_single_keys(piece, len(found["score"]))
         for name, column in found.items():
             parts[name].append(column)
     image_id, category_id, boxes, score = (np.concatenate(part) for part in parts.values())
     return _Columns(image_id, category_id, boxes, score)
+
+
+def _require_single_keys(piece: bytes, n_records: int) -> None:
+    """``msgspec.DecodeError`` where a record has one of its keys twice: the last would count."""
+    try:
+        if not has_repeated_keys(piece, n_records, KEYS, plain_json):
+            return
+    except ValueError as fault:
+        raise msgspec.DecodeError(str(fault)) from None
+    raise msgspec.DecodeError("a key stands twice in one record")
 
 
 def _records(data: bytes, file: str) -> list[Any]:
@@ -357,6 +373,9 @@ def _tolerant_columns(data: bytes, faults: _Faults) -> tuple[_Columns, Ints]:
         if not isinstance(record, dict):
             faults.add(row, "record-shape", "", show(record), "a JSON object")
             continue
+        for name, values in repeated(record, KEYS):
+            found = f"{name} twice: {' and '.join(map(show, values))}"
+            faults.add(row, "key-repeated", name, found, "each key once in a record")
         numbers: dict[str, int] = {}
         for name in ("image_id", "category_id"):
             value = as_id(record.get(name))

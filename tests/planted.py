@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, field
 
 import yaml
-from layout import ANNOTATIONS, record, species
+from layout import ANNOTATIONS, Again, record, species
 
 MODELS = tuple("abcdefghijklmnopqrs")
 SPLITS = ("iid_test", "inat_test", "semantic_ood")
@@ -231,6 +231,12 @@ def _file(text, model, split="iid_test"):
 @plant("not-json")
 def _(tree):
     tree.after.append(_file(b'[{"image_id": 1, "cat', "j"))
+
+
+@plant("key-repeated", 2)
+def _(tree):
+    tree.predictions["s", "iid_test"][3][Again("score")] = 0.5
+    tree.annotation("train", 14)[Again("iscrowd")] = 0
 
 
 @plant("not-a-list")

@@ -9,7 +9,7 @@ import pytest
 from factories import evaluation
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from layout import record, write_split, write_taxonomy
+from layout import Again, record, write_split, write_taxonomy
 
 from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.config import read_config
@@ -79,6 +79,7 @@ any_id = st.integers(-(2**63), 2**63 - 1)
 negative = st.floats(-1e150, -1e-300)
 FAULTS = {
     "record-shape": (None, st.one_of(nothing_numeric, number)),
+    "key-repeated": ("image_id category_id bbox score", st.none()),
     "id-type": (
         "image_id category_id",
         st.one_of(nothing_numeric, number.filter(lambda v: v != int(v)), not_finite),
@@ -120,6 +121,8 @@ def faulty_files(draw):
                 records[row] = dict(records[row])
                 if kind.endswith("-type") and draw(st.booleans()):
                     del records[row][name]
+                elif kind == "key-repeated":
+                    records[row][Again(name)] = records[row][name]
                 else:
                     records[row][name] = copy.deepcopy(draw(values))
             planted[row] = kind

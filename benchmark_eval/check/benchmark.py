@@ -17,9 +17,10 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.benchmark import ANNOTATIONS, DEFAULT_SPLITS, KNOWN_SPLITS, Survey, is_stray
-from benchmark_eval.coco_files import RawSplit
+from benchmark_eval.coco_files import RawSplit, plain_json, show
 from benchmark_eval.errors import Problem
 from benchmark_eval.reading import open_input, read_input
+from benchmark_eval.repeated_keys import repeated_in_coco
 from benchmark_eval.taxonomy import TAXONOMY
 from benchmark_eval.wording import counted
 
@@ -57,7 +58,9 @@ class _Origins(msgspec.Struct):
 
 def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
     """What the files of a benchmark say together, worst first."""
-    origins = dict(_origins(directory, survey.raws))
+    repeats: list[Problem] = []
+    origins = dict(_origins(directory, survey.raws, repeats))
+    yield from repeats
     yield from _shared_origins(origins)
     yield from _listed_files(directory, survey)
     for raw in survey.raws:
@@ -86,14 +89,33 @@ def _listing(items: Sequence[object]) -> str:
     )
 
 
-def _origins(directory: Path, raws: Sequence[RawSplit]) -> Iterator[tuple[str, _Origins]]:
-    """Where images and annotations of each file come from; files that are no COCO are passed."""
+def _origins(
+    directory: Path, raws: Sequence[RawSplit], repeats: list[Problem]
+) -> Iterator[tuple[str, _Origins]]:
+    """Where images and annotations of each file come from; files that are no COCO are passed.
+
+    Keys that stand twice in a record are added to ``repeats`` while the text is at hand.
+    """
     for raw in raws:
         try:
             data = read_input(directory / raw.file)
             yield raw.file, msgspec.json.decode(data, type=_Origins)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            repeats += _repeated_keys(data, raw)
+        except (OSError, ValueError, RecursionError):
             continue  # told by who reads the file for its annotations
+
+
+def _repeated_keys(data: bytes, raw: RawSplit) -> Iterator[Problem]:
+    counts = {
+        "images": len(raw.image_ids),
+        "annotations": len(raw.annotation_ids),
+        "categories": len(raw.category_ids),
+    }
+    for record, key, values in repeated_in_coco(data, counts, plain_json):
+        found = f"{key} twice: {' and '.join(map(show, values))}"
+        wanted = "each key once in a record"
+        cause = "the last one counts for every reader, without a word"
+        yield Problem("key-repeated", raw.file, found, wanted, record, key, cause)
 
 
 def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:

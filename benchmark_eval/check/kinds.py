@@ -29,6 +29,7 @@ RECORD_KINDS = _all(
     "problem",
     {
         "record-shape": "a record that is no JSON object",
+        "key-repeated": "a key that stands twice in one record",
         "id-type": "an id that is no integer of 64 bits",
         "bbox-type": "a box that is not four numbers",
         "score-type": "a score that is no number",
