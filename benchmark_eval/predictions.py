@@ -292,7 +292,7 @@ def _typed_columns(stream: _Source, hasher: Any) -> _Columns:
     return _Columns(image_id, category_id, boxes, score)
 
 
-def _require_single_keys(piece: bytes, n_records: int) -> None:
+def _require_single_keys(piece: bytes | memoryview, n_records: int) -> None:
     """``msgspec.DecodeError`` where a record has one of its keys twice: the last would count."""
     try:
         if not has_repeated_keys(piece, n_records, KEYS, plain_json):

@@ -45,7 +45,7 @@ def repeated(record: object, keys: Sequence[str]) -> Iterator[tuple[str, list[An
         yield from ((key, record.twice[key]) for key in keys if key in record.twice)
 
 
-def cleared_by_colons(text: bytes, n_keys: int) -> bool:
+def cleared_by_colons(text: bytes | memoryview, n_keys: int) -> bool:
     """Whether a list of records that have ``n_keys`` keys in all cannot have one of them twice.
 
     A colon follows every key, so that as many colons as keys leave none for a repetition.
@@ -60,12 +60,17 @@ def cleared_by_keys(text: bytes, n_records: int, keys: Sequence[str]) -> bool:
     )
 
 
-def has_repeated_keys(text: bytes, n_records: int, keys: Sequence[str], read: Reader) -> bool:
+def has_repeated_keys(
+    text: bytes | memoryview, n_records: int, keys: Sequence[str], read: Reader
+) -> bool:
     """Whether one of ``keys``, which every record of a JSON list has, stands twice in one.
 
     ``text`` is valid JSON with ``n_records`` records; ``read`` reads it with ``as_record``.
     """
-    if cleared_by_colons(text, n_records * len(keys)) or cleared_by_keys(text, n_records, keys):
+    if cleared_by_colons(text, n_records * len(keys)):
+        return False
+    text = bytes(text)
+    if cleared_by_keys(text, n_records, keys):
         return False
     return any(True for record in read(text) for _ in repeated(record, keys))
 
