@@ -191,7 +191,8 @@ def _windows(
     # images are laid side by side on one axis, `stride` apart, so that one search serves all;
     # beyond this size the sums would lose the millihundredths of a pixel that `slack` allows for
     stride = 4 * reach + 4
-    if crowd or stride * n_images > 1e12:
+    # and a floor so low that 1 / floor pixels are any image (or no number) leaves nothing out
+    if crowd or stride * n_images > 1e12 or floor < 1e-9:
         return low, high
     slack = (1e-3 + 1e-6 * width) / floor
     origin = detections.image * stride

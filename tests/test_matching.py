@@ -135,11 +135,12 @@ def iou_of(a, b):
     return (inter / union if union else 0.0), (inter / area if area else 0.0)
 
 
+@pytest.mark.filterwarnings("error")
 @settings(max_examples=400, deadline=None)
 @given(
     truth=BOXES,
     found=BOXES,
-    floor=st.sampled_from([1e-6, 0.01, 0.3, 0.5]),
+    floor=st.sampled_from([5e-324, 1e-310, 1e-9, 1e-6, 0.01, 0.3, 0.5]),
     at_once=st.sampled_from([1, 7, 1_000_000]),
 )
 def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
