@@ -150,7 +150,7 @@ def test_python_gives_what_the_file_holds_and_writes_nothing(place, capsys):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("iou", [5e-324, 1e-320, 1e-300])
 def test_the_smallest_iou_asks_for_any_overlap(place, iou):
-    write_predictions(place / "p", "iid_test", [[1, 1, [49, 49, 5000, 5000], 0.9], *FOUND[1:]])
+    write_predictions(place / "p", "iid_test", [[1, 1, [49, 49, 9, 5000], 0.9], *FOUND[1:]])
     result = run_evaluation(place / "b", place / "p", iou=iou, quiet=True)
     assert result["per_split"]["iid_test"]["decomposition"]["n_matched_tp"] == 2
 
