@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmark_eval.config import Config
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.manifest import Manifest, ModelEntry, read_manifest
+from benchmark_eval.recovery import set_aside_broken_index
 from benchmark_eval.source_digest import code_digest
 from benchmark_eval.state import DigestCache, stamp_text, text_digest, write_stamp
 
@@ -157,6 +158,9 @@ def load_plan(
     )
     try:
         _write_stamps(plan, files, tell)
+        index = layout.results / "benchmark/index.npz"
+        if set_aside_broken_index(index) and tell is not None:
+            tell(f"{index} is not whole; it is set aside and made again where it is needed")
     except OSError as fault:
         raise UsageError(f"cannot keep what results are made from: {fault}") from fault
     return plan

@@ -141,5 +141,5 @@ def _summary_faults(summary: Path, state: Path, benchmark: Mapping[str, str]) ->
                 f"made with another {name} than the one that is there now",
                 "a summary that this workflow has made from the present inputs",
                 cause="put there by hand or from a backup, or an input changed while the workflow "
-                "ran: delete it and run again",
+                "ran; the next run makes it again",
             )

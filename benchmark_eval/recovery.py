@@ -1,10 +1,13 @@
-"""A run of the workflow that was killed: found and cleared away before the next one.
+"""What a run of the workflow left broken: cleared away, so that the next one makes it again.
 
 Snakemake locks its working directory and marks the outputs of running jobs. A killed run leaves
 both behind, and the next one stops and asks for ``--unlock`` and ``--rerun-incomplete``. Here
 both can be undone without asking: a note names the process that runs, so that a lock without a
 living owner is known, and every result is written whole or not at all, so that an unfinished job
 is simply one whose results are taken away again.
+
+Files between jobs that cannot be used (cut short, of another version, put there by hand) are set
+aside under another name: Snakemake would never make again what is there.
 """
 
 from __future__ import annotations
@@ -12,15 +15,22 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import logging
 import os
 import socket
-from collections.abc import Iterator
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from benchmark_eval.errors import InputError
 from benchmark_eval.files import write_text_atomic
 
 SNAKEMAKE = Path(".snakemake")
 """Snakemake's own folder, relative to the working directory."""
+BROKEN = ".broken"
+"""What the names of files end in that were set aside."""
 
 
 def _identity() -> dict[str, str | int]:
@@ -88,6 +98,42 @@ def other_run(note: str | Path) -> bool:
     """Whether another run works in this folder, as far as its note and Snakemake's locks tell."""
     note = Path(note)
     return note.exists() and bool(_locks()) and _owner_lives(note) is not False
+
+
+def set_aside(path: str | Path) -> None:
+    """Move a file that cannot be used away, so that the workflow makes it again."""
+    os.replace(path, f"{path}{BROKEN}")  # noqa: PTH105
+
+
+def set_aside_broken_index(path: str | Path) -> bool:
+    """Set aside an index that is not whole (cut short, a byte changed); True if it was so."""
+    try:
+        with zipfile.ZipFile(path) as store:
+            whole = store.testzip() is None
+    except FileNotFoundError:
+        return False
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError):
+        whole = False
+    if not whole:
+        set_aside(path)
+    return not whole
+
+
+@contextlib.contextmanager
+def remaking(files: Iterable[str]) -> Iterator[None]:
+    """Set aside those of a job's inputs that its ``InputError`` names, and say so."""
+    try:
+        yield
+    except InputError as fault:
+        named = {Path(problem.file) for problem in fault.problems}
+        faulty = [name for name in files if Path(name) in named and Path(name).exists()]
+        for name in faulty:
+            set_aside(name)
+        if faulty:
+            told = f"set aside as *{BROKEN}, so that the next run makes them again: "
+            print(told + ", ".join(faulty), file=sys.stderr)
+            logging.getLogger(__name__).warning("%s%s", told, ", ".join(faulty))
+        raise
 
 
 def _owner_lives(note: Path) -> bool | None:

@@ -1,11 +1,13 @@
 """Reports what the tests of parity and of trust tried, whichever process tried it."""
 
+import fcntl
 import os
 import secrets
 from collections import Counter
 
 import pytest
 from hypothesis import settings
+from workflow_sweep import Sweep
 
 PARITY_SEED = "PARITY_SEED"
 DEEP = "HYPOTHESIS_EXAMPLES"
@@ -33,6 +35,26 @@ def pytest_collection_modifyitems(config, items):
 def fresh_seed():
     """A seed drawn anew for each run, or that of the run to be replayed."""
     return int(os.environ[PARITY_SEED])
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory, worker_id):
+    """A sweep that has run, once for all processes that test side by side."""
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared if worker_id == "master" else shared.parent) / "base sweep"
+    with folder.with_name("base sweep.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            sweep = Sweep.make(folder.with_name("base sweep at work"))
+            sweep.run()
+            sweep.folder.rename(folder)
+        return Sweep(folder)
+
+
+@pytest.fixture
+def sweep(base, tmp_path):
+    """A copy of the sweep that has run, for one test to change."""
+    return base.copy(tmp_path / "sweep")
 
 
 def pytest_terminal_summary(terminalreporter):

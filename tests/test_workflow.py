@@ -4,7 +4,6 @@ One sweep is run once; each test works on a copy of it. Most look at what snakem
 (``--dry-run``), which is what decides whether results are right; those about faults and bytes run.
 """
 
-import fcntl
 import json
 import shutil
 import signal
@@ -26,26 +25,6 @@ NOTHING = (set(), set())
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory, worker_id):
-    """A sweep that has run, once for all processes that test side by side."""
-    shared = tmp_path_factory.getbasetemp()
-    folder = (shared if worker_id == "master" else shared.parent) / "base sweep"
-    with folder.with_name("base sweep.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            sweep = Sweep.make(folder.with_name("base sweep at work"))
-            sweep.run()
-            sweep.folder.rename(folder)
-        return Sweep(folder)
-
-
-@pytest.fixture
-def sweep(base, tmp_path):
-    """A copy of the sweep that has run, for one test to change."""
-    return base.copy(tmp_path / "sweep")
-
-
-@pytest.fixture(scope="session")
 def copied_workflow(tmp_path_factory):
     """A copy of the workflow and of the package, as edits must not touch the tested ones."""
     folder = tmp_path_factory.mktemp("other") / "repository"
@@ -54,13 +33,6 @@ def copied_workflow(tmp_path_factory):
     for name in ("Snakefile", "environment.yml"):
         shutil.copy2(ROOT / name, folder / name)
     return folder
-
-
-def tables_of(sweep):
-    """The results but for plots and report, which cost the most time, and their records."""
-    left_out = ("plots/", "aggregated/report", ".state/plots", ".state/report")
-    found = sweep.compared().items()
-    return {name: data for name, data in found if not name.startswith(left_out)}
 
 
 # what a run leaves
@@ -336,7 +308,7 @@ def test_what_cannot_be_read_is_named(sweep, lost):
 
 
 def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
-    good = tables_of(sweep)
+    good = sweep.tables()
     path = sweep.predictions("007")
     original = path.read_bytes()
     path.write_bytes(original[:-1])
@@ -351,7 +323,7 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     assert "iid_test_predictions.json" in log
     path.write_bytes(original)
     sweep.run("tables")
-    assert tables_of(sweep) == good
+    assert sweep.tables() == good
 
 
 def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
@@ -364,13 +336,13 @@ def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
     assert f"{model}_summary.json" in told
     assert "made with another predictions of iid_test than the one that is there now" in told
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
-    sweep.summary(model).unlink()
+    assert not sweep.summary(model).exists()
     sweep.run("tables")
     assert json.loads(sweep.summary(model).read_bytes()) != json.loads(old)
 
 
 def test_a_run_that_was_killed_is_repaired_by_the_next(sweep):
-    good = tables_of(sweep)
+    good = sweep.tables()
     shutil.rmtree(sweep.folder / "results")
     with subprocess.Popen(
         sweep.command("tables"),
@@ -394,7 +366,7 @@ def test_a_run_that_was_killed_is_repaired_by_the_next(sweep):
     # no --unlock, no --rerun-incomplete
     output = sweep.run("--workflow-profile", "none", "tables")
     assert "The last run was killed" in output
-    assert tables_of(sweep) == good
+    assert sweep.tables() == good
     assert not (sweep.folder / "results/.state/running.json").exists()
 
 
@@ -482,7 +454,7 @@ def test_the_same_bytes_whatever_the_circumstances(base, tmp_path, cores):
     other.env = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
     # plots and report are one job each: they are looked at once
     other.run("--cores", cores, *(["tables"] if cores == "16" else []))
-    look = tables_of if cores == "16" else Sweep.compared
+    look = Sweep.tables if cores == "16" else Sweep.compared
     found, wanted = look(other), look(base)
     assert sorted(found) == sorted(wanted)
     assert [name for name in wanted if found[name] != wanted[name]] == []

@@ -140,3 +140,9 @@ class Sweep:
             if path.suffix in {".csv", ".json", ".md", ".txt", ".npz", ".svg"}
             and path.name != "digests.json"
         }
+
+    def tables(self):
+        """The same but for plots and report, which cost the most time, and their records."""
+        left_out = ("plots/", "aggregated/report", ".state/plots", ".state/report")
+        found = self.compared().items()
+        return {name: data for name, data in found if not name.startswith(left_out)}

@@ -1,0 +1,248 @@
+"""Sweeps that cannot end well, run by snakemake itself: a clear message, and the next run heals.
+
+Most make the tables alone, as plots cost the most time and come from them.
+"""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from workflow_sweep import MODELS, Sweep
+
+pytestmark = pytest.mark.workflow
+
+KILLS = 3
+
+
+def fresh(base, folder):
+    """The data of a sweep, and no results."""
+    sweep = Sweep(folder)
+    shutil.copytree(base.folder / "data", folder / "data")
+    shutil.copytree(base.folder / "config", folder / "config")
+    return sweep
+
+
+def start(sweep):
+    """Snakemake in a process group of its own, its output kept in a file."""
+    with (sweep.folder / "output.txt").open("wb") as output:
+        return subprocess.Popen(
+            sweep.command("tables"),
+            cwd=sweep.folder,
+            env=sweep.environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def told(output, *words):
+    assert [word for word in words if word not in output] == [], output
+    assert "Traceback" not in output, output
+
+
+# killed
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_killed_with_all_its_jobs_at_any_moment_the_next_run_completes(
+    base, tmp_path, record_property, seed
+):
+    sweep = fresh(base, tmp_path / "sweep")
+    moment = random.Random(seed)
+    with start(sweep) as process:
+        # from the first moment in which there is something to spoil, to about the end
+        note = sweep.folder / "results/.state/running.json"
+        until = time.monotonic() + 60
+        while not note.exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(moment.uniform(0, 2))
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
+    record_property("kills", 1)
+    sweep.run("tables")
+    assert sweep.tables() == base.tables()
+    assert not note.exists()
+    assert not list(sweep.folder.glob(".snakemake/locks/*"))
+
+
+def test_killed_before_it_could_say_so_the_way_on_is_told(base, tmp_path, record_property):
+    """Between snakemake's lock and our note: nobody can know that the lock is dead."""
+    sweep = fresh(base, tmp_path / "sweep")
+    with start(sweep) as process:
+        until = time.monotonic() + 60
+        while not any(sweep.folder.glob(".snakemake/locks/*")) and time.monotonic() < until:
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGKILL)
+    record_property("kills", 1)
+    (sweep.folder / "results/.state/running.json").unlink(missing_ok=True)
+    told(sweep.run("tables", ok=False), "Directory cannot be locked", "--unlock")
+    sweep.run("--unlock")
+    sweep.run("tables")
+    assert sweep.tables() == base.tables()
+
+
+# two at once
+
+
+def test_two_at_once_in_one_folder_the_second_is_refused(base, tmp_path):
+    sweep = fresh(base, tmp_path / "sweep")
+    with start(sweep) as first:
+        note = sweep.folder / "results/.state/running.json"
+        until = time.monotonic() + 60
+        while not note.exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        os.killpg(first.pid, signal.SIGSTOP)  # however slow the machine is, it runs meanwhile
+        try:
+            told(sweep.run("tables", ok=False), "Directory cannot be locked", str(sweep.folder))
+            assert note.exists()
+        finally:
+            os.killpg(first.pid, signal.SIGCONT)
+    assert first.returncode == 0, (sweep.folder / "output.txt").read_text()
+    assert sweep.tables() == base.tables()
+
+
+def test_two_at_once_in_two_folders_both_complete(base, tmp_path):
+    sweeps = [fresh(base, tmp_path / name) for name in ("one", "other")]
+    for process in [start(sweep) for sweep in sweeps]:
+        assert process.wait() == 0
+    for sweep in sweeps:
+        assert sweep.tables() == base.tables()
+
+
+# disks
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MB; where this process may not mount one, the test skips."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "none", place], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this user may not mount a small file system")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+# what is full, and how much room is left: none for the stamps, some for the index, some for models
+@pytest.mark.parametrize(("full", "room"), [("results", 0), ("results", 90_000), ("all", 220_000)])
+def test_a_full_disk_is_told_and_the_next_run_with_room_completes(
+    base, tmp_path, small_disk, full, room
+):
+    sweep = fresh(base, small_disk if full == "all" else tmp_path / "sweep")
+    if full == "results":
+        (sweep.folder / "results").symlink_to(small_disk)
+    ballast = small_disk / "ballast"
+    status = os.statvfs(small_disk)
+    ballast.write_bytes(b"x" * (status.f_bavail * status.f_frsize - room))
+    output = sweep.run("tables", ok=False)
+    assert "No space left on device" in output
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    ballast.unlink()
+    sweep.run("tables")
+    assert sweep.tables() == base.tables()
+
+
+def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
+    sweep = fresh(base, tmp_path / "sweep")
+    results = sweep.folder / "results"
+    if os.geteuid() == 0:  # root may write anywhere but on a read-only disk
+        place = request.getfixturevalue("small_disk")
+        results.symlink_to(place)
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        words = "Read-only file system"
+    else:
+        results.mkdir(mode=0o555)
+        words = "Permission denied"
+    told(sweep.run("tables", ok=False), "cannot keep what results are made from", words, "results")
+    if os.geteuid() == 0:
+        subprocess.run(["mount", "-o", "remount,rw", place], check=True)
+    else:
+        results.chmod(0o755)
+    sweep.run("tables")
+    assert sweep.tables() == base.tables()
+
+
+# files that are there, and broken
+
+
+@pytest.mark.parametrize("fault", ["cut short", "empty", "a changed byte"])
+def test_a_broken_index_is_made_again_where_it_is_needed(sweep, fault):
+    good = sweep.tables()
+    index = sweep.folder / "results/benchmark/index.npz"
+    data = bytearray(index.read_bytes())
+    data[len(data) // 2] ^= 1
+    index.write_bytes({"cut short": data[:-9], "empty": b"", "a changed byte": data}[fault])
+    sweep.summary("007").unlink()
+    output = sweep.run("tables", "results/models/007/007_summary.json")
+    told(output, "index.npz is not whole; it is set aside and made again")
+    assert sweep.tables() == good
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[: len(data) // 2], "cut off"),
+        (
+            lambda data: data.replace(b'"schema_version": 1', b'"schema_version": 0'),
+            "found schema_version 0; wanted schema_version 1",
+        ),
+    ],
+)
+def test_a_broken_summary_is_told_and_the_next_run_makes_it_again(sweep, change, words):
+    good = sweep.tables()
+    before = {model: sweep.summary(model).stat().st_mtime_ns for model in MODELS}
+    broken = sweep.summary("007")
+    broken.write_bytes(change(broken.read_bytes()))
+    output = sweep.run("tables", ok=False)
+    told(output, "007_summary.json", words, "so that the next run makes them again")
+    assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    sweep.run("tables")
+    assert sweep.tables() == good
+    after = {model: sweep.summary(model).stat().st_mtime_ns for model in MODELS}
+    assert {model for model in MODELS if before[model] != after[model]} == {"007"}
+
+
+def test_one_corrupt_file_does_not_keep_the_others_from_being_scored(base, tmp_path):
+    sweep = fresh(base, tmp_path / "sweep")
+    path = sweep.predictions("007")
+    original = path.read_bytes()
+    path.write_bytes(original[:-9])
+    told(sweep.run("--keep-going", "tables", ok=False), "007/iid_test_predictions.json")
+    assert [model for model in MODELS if not sweep.summary(model).exists()] == ["007"]
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    path.write_bytes(original)
+    sweep.run("tables")
+    assert sweep.tables() == base.tables()
+
+
+@pytest.mark.parametrize("fault", ["cut", "changed"])
+def test_no_table_of_another_benchmark_passes_for_one_of_the_present(sweep, fault):
+    good = sweep.tables()
+    path = sweep.folder / "data/benchmark/detection/annotations_coco/iid_test.json"
+    original = path.read_bytes()
+    if fault == "cut":
+        path.write_bytes(original[: len(original) // 2])
+        told(sweep.run("tables", ok=False), "iid_test.json")
+        assert not list(sweep.folder.glob("results/aggregated/*"))
+    else:
+        path.write_bytes(original + b"\n")
+        sweep.run("tables")
+        changed = sweep.tables()
+        assert sorted(changed) == sorted(good)
+        # a changed digest is in each summary and in the tables, though no number differs
+        same = {name for name in good if good[name] == changed[name]}
+        assert "aggregated/learning_curves.csv" in same
+        assert "aggregated/aggregated.json" not in same
+        assert not [name for name in same if name.endswith("_summary.json")]
+    path.write_bytes(original)
+    sweep.run("tables")
+    assert sweep.tables() == good
