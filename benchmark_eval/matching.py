@@ -27,6 +27,9 @@ PAIRS_IN_BLOCK = 200_000
 ROUNDS_AT_ONCE = 64
 """Rounds of a contest between two looks at which pairs can still be chosen."""
 
+FARTHEST = 1e12
+"""Coordinates in px below which a double holds them to a fraction of a thousandth."""
+
 Taken = NDArray[np.int32]
 
 
@@ -56,12 +59,12 @@ class Detections:
 
 def order_detections(predictions: Predictions, n_categories: int) -> Detections:
     """Sort predictions by image and number them as COCO does."""
-    order = stable_order(predictions.image)
-    image = predictions.image[order]
-    category = predictions.category[order]
-    boxes = predictions.boxes[order]
-    score = predictions.score[order]
-    best_first = np.argsort(-score, kind="stable")
+    image, category = predictions.image, predictions.category
+    boxes, score = predictions.boxes, predictions.score
+    if (image[1:] < image[:-1]).any():
+        order = stable_order(image)
+        image, category, boxes, score = image[order], category[order], boxes[order], score[order]
+    best_first = _best_first(score)
     by_image = best_first[stable_order(image[best_first])]
     by_category = by_image[stable_order(category[by_image])]
     by_category = by_category[stable_order(image[by_category])]
@@ -86,6 +89,21 @@ def stable_order(keys: Ints) -> Ints:
     if len(keys) and int(keys.max()) < 2**16:
         keys = keys.astype(np.uint16)
     return np.argsort(keys, kind="stable")
+
+
+def _best_first(score: Floats) -> Ints:
+    """Stable descending order of scores in [0, 1], digit by digit of 16 bits.
+
+    The bits of floats from 0 up, read as integers, ascend as the floats do.
+    """
+    bits = (score + 0.0).view(np.uint64)  # -0.0, equal to 0.0, becomes it
+    ascending = np.float64(1.0).view(np.uint64) - bits
+    order: Ints = np.arange(len(score))
+    for shift in (0, 16, 32, 48):
+        digit = (ascending >> np.uint64(shift)).astype(np.uint16)
+        if (digit != digit[:1]).any():
+            order = order[np.argsort(digit[order], kind="stable")]
+    return order
 
 
 def _first_of_run(values: Ints) -> Bools:
@@ -152,9 +170,14 @@ def _pairs_of(
     detections: Detections, truth: SplitTruth, rows: Ints, floor: float, *, crowd: bool
 ) -> tuple[Ints, Ints, Floats, Floats, Bools]:
     """Pairs of all detections with the ground truth ``rows`` (one kind: scored or crowd)."""
-    order = np.lexsort((truth.boxes[rows, 0], truth.image[rows]))
-    rows = rows[order]
-    low, high = _windows(detections, truth, rows, floor, crowd=crowd)
+    if not len(rows):
+        none = np.empty(0, np.int64), np.empty(0)
+        return none[0], none[0], none[1], none[1], np.empty(0, np.bool_)
+    middle = _middles(truth.boxes[rows])
+    order = np.lexsort((middle[:, 0], truth.image[rows]))
+    rows, middle = rows[order], middle[order]
+    near = _Near(detections.boxes, truth.boxes[rows], middle, floor, crowd)
+    low, high = near.windows(detections.image, truth.image[rows], len(truth.image_ids))
     count = high - low
     ends = np.cumsum(count)
     found: list[tuple[Ints, Ints, Floats, Floats]] = []
@@ -162,84 +185,90 @@ def _pairs_of(
     while start < len(count):
         done = ends[start - 1] if start else 0
         stop = max(int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")), start + 1)
-        if count[start:stop].any():
-            window = count[start:stop]
-            found.append(_measure(detections, truth, rows, start, low, window, floor, crowd=crowd))
+        if ends[stop - 1] > done:
+            found.append(near.measure(start, low[start:stop], count[start:stop]))
         start = stop
     if not found:
         none = np.empty(0, np.int64), np.empty(0)
         return none[0], none[0], none[1], none[1], np.empty(0, np.bool_)
     detection, at, iou, overlap = (np.concatenate([f[i] for f in found]) for i in range(4))
-    return detection, at, iou, overlap, np.full(len(detection), crowd)
+    return detection, rows[at], iou, overlap, np.full(len(detection), crowd)
 
 
-def _windows(
-    detections: Detections, truth: SplitTruth, rows: Ints, floor: float, *, crowd: bool
-) -> tuple[Ints, Ints]:
-    """Range of ``rows`` (sorted by image, then x) that each detection must be measured against.
+def _middles(boxes: Floats) -> Floats:
+    """(boxes, 2) the middle of each box."""
+    return boxes[:, :2] + boxes[:, 2:] / 2
 
-    IoU >= t asks that the boxes share at least the fraction t of either width, hence
-    -w (1 - t) / t <= x_truth - x_detection <= w (1 - t) with w the detection's width. Sorted by
-    x, that is a narrow range on a dense plate. A crowd region may be of any width: whole image.
+
+class _Near:
+    """Detections and ground truth of one kind, and how far apart their middles may lie.
+
+    IoU >= t asks that the boxes share at least the fraction t of either width. With widths w
+    and v, they share at most (w + v) / 2 - d, d being the distance of the middles; so d is at
+    most w (1 - t), or w (1 - t) / 2t where t < 0.5. The same for heights. A crowd region may be
+    of any size: there is no such bound.
     """
-    n_images = len(truth.image_ids)
-    image = truth.image[rows]
-    first = np.searchsorted(image, np.arange(n_images + 1))
-    low, high = first[detections.image], first[detections.image + 1]
-    x, width = detections.boxes[:, 0], detections.boxes[:, 2]
-    reach = float(np.abs(np.r_[detections.boxes, truth.boxes[rows]]).max(initial=0.0))
-    # images are laid side by side on one axis, `stride` apart, so that one search serves all;
-    # beyond this size the sums would lose the millihundredths of a pixel that `slack` allows for
-    stride = 4 * reach + 4
-    # and a floor so low that 1 / floor pixels are any image (or no number) leaves nothing out
-    if crowd or stride * n_images > 1e12 or floor < 1e-9:
-        return low, high
-    slack = (1e-3 + 1e-6 * width) / floor
-    origin = detections.image * stride
-    line = image * stride + truth.boxes[rows, 0]
-    left = np.searchsorted(line, origin + x - width * (1 - floor) / floor - slack, side="left")
-    right = np.searchsorted(line, origin + x + width * (1 - floor) + slack, side="right")
-    return np.maximum(low, left), np.maximum(np.maximum(low, left), np.minimum(high, right))
 
+    def __init__(
+        self, boxes: Floats, true: Floats, true_middle: Floats, floor: float, crowd: bool
+    ) -> None:
+        self.boxes, self.true, self.true_middle = boxes, true, true_middle
+        self.floor, self.crowd = floor, crowd
+        self.area = boxes[:, 2] * boxes[:, 3]
+        self.true_area = true[:, 2] * true[:, 3]
+        self.farthest = max(
+            *(float(b.max(initial=0.0)) for b in (boxes, true)),
+            *(-float(b.min(initial=0.0)) for b in (boxes, true)),
+        )
+        # beyond this size sums lose the millihundredths of a pixel that the slack allows for, and
+        # a floor so low that 1 / floor pixels are any image (or no number) leaves nothing out
+        self.bounded = not crowd and floor >= 1e-9 and self.farthest < FARTHEST
+        if self.bounded:
+            size = boxes[:, 2:]
+            slack = (1e-3 + 1e-6 * size) / floor
+            self.middle = _middles(boxes)
+            self.reach = size * max(1 - floor, (1 - floor) / (2 * floor)) + slack
 
-def _measure(
-    detections: Detections,
-    truth: SplitTruth,
-    rows: Ints,
-    start: int,
-    low: Ints,
-    count: Ints,
-    floor: float,
-    *,
-    crowd: bool,
-) -> tuple[Ints, Ints, Floats, Floats]:
-    """IoU of detections ``start, start + 1, ...`` with their windows; pairs that reach it."""
-    stop = start + len(count)
-    offset = np.arange(int(count.sum())) - np.repeat(
-        np.cumsum(count) - count - low[start:stop], count
-    )
-    at = rows[offset]
-    detection = np.repeat(np.arange(start, stop), count)
-    found, true = detections.boxes, truth.boxes
-    left, right = found[start:stop, 0], found[start:stop, 2] + found[start:stop, 0]
-    width = np.minimum(np.repeat(right, count), true[at, 2] + true[at, 0])
-    width -= np.maximum(np.repeat(left, count), true[at, 0])
-    near = width > 0
-    detection, at, width = detection[near], at[near], width[near]
-    d, g = found[detection], true[at]
-    height = np.minimum(d[:, 3] + d[:, 1], g[:, 3] + g[:, 1]) - np.maximum(d[:, 1], g[:, 1])
-    near = height > 0
-    detection, at, width, height = detection[near], at[near], width[near], height[near]
-    inter = width * height
-    area = detections.area[detection]
-    # an intersection can underflow to zero beside areas that do too: no overlap then
-    with np.errstate(invalid="ignore", divide="ignore"):
-        iou = inter / (area + true[at, 2] * true[at, 3] - inter)
-        overlap = inter / area if crowd else iou
-    keep = (iou >= floor) & (iou > 0)
-    if crowd:
-        keep |= overlap >= floor
-    return detection[keep], at[keep], iou[keep], overlap[keep]
+    def windows(self, image: Ints, truth_image: Ints, n_images: int) -> tuple[Ints, Ints]:
+        """Range of ground truth (sorted by image, then middle) to measure each detection with.
+
+        ``image`` is each detection's image, ``truth_image`` each ground truth's.
+        """
+        first = np.searchsorted(truth_image, np.arange(n_images + 1))
+        low, high = first[image], first[image + 1]
+        # images are laid side by side on one axis, `stride` apart, so that one search serves all
+        stride = 4 * self.farthest + 4
+        if not self.bounded or stride * n_images > FARTHEST:
+            return low, high
+        line = truth_image * stride + self.true_middle[:, 0]
+        middle = image * stride + self.middle[:, 0]
+        left = np.searchsorted(line, middle - self.reach[:, 0], side="left")
+        right = np.searchsorted(line, middle + self.reach[:, 0], side="right")
+        low = np.maximum(low, left)
+        return low, np.maximum(low, np.minimum(high, right))
+
+    def measure(self, start: int, low: Ints, count: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+        """IoU of detections ``start, start + 1, ...`` with their windows; pairs that reach it."""
+        detection = np.repeat(np.arange(start, start + len(count)), count)
+        at = np.arange(len(detection)) + np.repeat(low - (np.cumsum(count) - count), count)
+        if self.bounded:
+            distance = np.abs(self.middle[detection, 1] - self.true_middle[at, 1])
+            near = distance <= self.reach[detection, 1]
+            detection, at = detection[near], at[near]
+        x, y, w, h = self.boxes[detection].T
+        true_x, true_y, true_w, true_h = self.true[at].T
+        width = np.minimum(w + x, true_w + true_x) - np.maximum(x, true_x)
+        height = np.minimum(h + y, true_h + true_y) - np.maximum(y, true_y)
+        inter = np.maximum(width, 0) * np.maximum(height, 0)
+        area = self.area[detection]
+        # an intersection can underflow to zero beside areas that do too: no overlap then
+        with np.errstate(invalid="ignore", divide="ignore"):
+            iou = inter / (area + self.true_area[at] - inter)
+            overlap = inter / area if self.crowd else iou
+        keep = (iou >= self.floor) & (iou > 0)
+        if self.crowd:
+            keep |= overlap >= self.floor
+        return detection[keep], at[keep], iou[keep], overlap[keep]
 
 
 @dataclass(frozen=True, slots=True)

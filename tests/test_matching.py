@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from benchmark_eval import matching
 from benchmark_eval.benchmark import SplitTruth
-from benchmark_eval.matching import Pairs, find_pairs, greedy_match, order_detections
+from benchmark_eval.matching import Pairs, _best_first, find_pairs, greedy_match, order_detections
 from benchmark_eval.predictions import Predictions
 
 THRESHOLDS = np.array([0.5, 0.7, 0.9])
@@ -176,3 +176,9 @@ def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
     }
     assert got == wanted
     assert list(got) == sorted(got)
+
+
+@given(st.lists(st.floats(0, 1) | st.sampled_from([0.0, -0.0, 5e-324, 0.5, 1.0]), max_size=30))
+def test_best_first_is_a_stable_descending_sort(scores):
+    expected = sorted(range(len(scores)), key=lambda row: -scores[row])
+    assert _best_first(np.array(scores, np.float64)).tolist() == expected
