@@ -171,9 +171,12 @@ def score_suite(
         for t in range(n_thresholds):
             curve = ranking.precision_at(match, a, t, counted[a], needed)
             precision[a, t][:, defined] = curve[:, defined]
-    by_cap = np.stack([_recall(suite, match, counted[:1], n_positive[:1], c)[ALL] for c in CAPS])
+    rank = _rank_of_taker(suite, match, n_areas)
+    by_cap = np.stack(
+        [_recall(suite, rank[:, :1] < c, counted[:1], n_positive[:1])[ALL] for c in CAPS]
+    )
     by_area = np.full((len(AREA_RANGES), n_thresholds, k), np.nan)
-    by_area[:n_areas] = _recall(suite, match, counted, n_positive, cap)
+    by_area[:n_areas] = _recall(suite, rank < cap, counted, n_positive)
     return Scores(precision, by_cap, by_area)
 
 
@@ -184,7 +187,8 @@ Scorer = Callable[[Suite, Detections, SplitTruth, Match, int], Scores]
 def recall_at(suite: Suite, match: Match, truth: SplitTruth, cap: int | None) -> float | None:
     """AR over all areas at any cap (``None``: no cap), mean over thresholds and categories."""
     limit = len(suite.rank) if cap is None else cap
-    return mean_defined(_recall(suite, match, *_counted(suite, truth, 1), limit)[ALL])
+    found = _rank_of_taker(suite, match, 1) < limit
+    return mean_defined(_recall(suite, found, *_counted(suite, truth, 1))[ALL])
 
 
 def _counted(suite: Suite, truth: SplitTruth, n_areas: int) -> tuple[Bools, Ints]:
@@ -195,10 +199,17 @@ def _counted(suite: Suite, truth: SplitTruth, n_areas: int) -> tuple[Bools, Ints
     return counted, np.stack(n_positive)
 
 
-def _recall(suite: Suite, match: Match, counted: Bools, n_positive: Ints, cap: int) -> Floats:
-    """(areas, thresholds, categories) share of counted ground truth taken within the cap."""
-    within = np.append(suite.rank < cap, False)  # the last stands for "no taker", index -1
-    found = within[match.taker[:, : len(n_positive)]]
+def _rank_of_taker(suite: Suite, match: Match, n_areas: int) -> Ints:
+    """(thresholds, areas, ground truth) the rank of what took it; beyond any cap for nothing."""
+    rank = np.append(suite.rank, np.iinfo(np.int64).max)  # the last stands for -1, "no taker"
+    return rank[match.taker[:, :n_areas]]
+
+
+def _recall(suite: Suite, found: Bools, counted: Bools, n_positive: Ints) -> Floats:
+    """(areas, thresholds, categories) share of counted ground truth that is found.
+
+    ``found`` is (thresholds, areas, ground truth): whether it was taken within the cap.
+    """
     out = np.full((len(n_positive), len(found), suite.n_labels), np.nan)
     for a, positives in enumerate(n_positive):
         defined = positives > 0

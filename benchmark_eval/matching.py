@@ -106,7 +106,7 @@ def _best_first(score: Floats) -> Ints:
     return order
 
 
-def _first_of_run(values: Ints) -> Bools:
+def first_of_run(values: Ints | Floats) -> Bools:
     """True where a run of equal values begins."""
     first = np.ones(len(values), np.bool_)
     first[1:] = values[1:] != values[:-1]
@@ -115,7 +115,7 @@ def _first_of_run(values: Ints) -> Bools:
 
 def _place_in_run(group: Ints, order: Ints) -> Ints:
     """0-based place of each row within its group; ``order`` lists the rows group by group."""
-    first = np.flatnonzero(_first_of_run(group[order]))
+    first = np.flatnonzero(first_of_run(group[order]))
     length = np.diff(np.r_[first, len(group)])
     place = np.empty(len(group), np.int64)
     place[order] = np.arange(len(group)) - np.repeat(first, length)
@@ -321,7 +321,7 @@ def greedy_match(
         easy = easy[overlap[easy] >= threshold]
         on_crowd = pairs.crowd[easy]
         solo = easy[~on_crowd]
-        best = solo[_first_of_run(pairs.truth[solo])]
+        best = solo[first_of_run(pairs.truth[solo])]
         taker[t][:, pairs.truth[best]] = pairs.detection[best]
         if on_crowd.any():
             for a in range(n_areas):
@@ -399,7 +399,7 @@ class _Contest:
         pairs = self.pairs
         truth, detection, on_crowd = pairs.truth[at], pairs.detection[at], pairs.crowd[at]
         overlap = self.overlap[at]
-        new = np.flatnonzero(_first_of_run(detection))
+        new = np.flatnonzero(first_of_run(detection))
         size = np.diff(np.r_[new, len(at)])
         free = (self.taker[:, :, truth] < 0) | on_crowd
         free &= overlap >= self.thresholds[:, None, None]

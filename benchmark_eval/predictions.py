@@ -34,7 +34,8 @@ from benchmark_eval.columns import (
     whole_column,
 )
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.reading import available_memory, check_size, open_input
+from benchmark_eval.memory import available_memory
+from benchmark_eval.reading import check_size, open_input
 from benchmark_eval.repeated_keys import has_repeated_keys, repeated
 from benchmark_eval.results import OnInvalid
 

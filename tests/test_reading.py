@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -11,12 +12,13 @@ from pathlib import Path
 import pytest
 from layout import record, write_predictions, write_split, write_taxonomy
 
+from benchmark_eval import memory, reading
 from benchmark_eval import predictions as module
-from benchmark_eval import reading
 from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.errors import InputError
+from benchmark_eval.memory import available_memory, keep_freed_memory
 from benchmark_eval.predictions import read_predictions
-from benchmark_eval.reading import available_memory, open_input, read_input
+from benchmark_eval.reading import open_input, read_input
 
 PROGRAM = Path(sys.executable).with_name("benchmark-eval")
 
@@ -185,11 +187,11 @@ def test_a_record_without_end_is_told(folder, monkeypatch):
 
 def test_available_memory_is_the_least_of_all_limits(tmp_path, monkeypatch):
     assert available_memory() > 0
-    monkeypatch.setattr(reading, "_machine", lambda: iter([500]))
-    monkeypatch.setattr(reading, "_control_groups", lambda: iter([300, 400]))
+    monkeypatch.setattr(memory, "_machine", lambda: iter([500]))
+    monkeypatch.setattr(memory, "_control_groups", lambda: iter([300, 400]))
     assert available_memory() == 300
-    monkeypatch.setattr(reading, "_control_groups", lambda: iter([]))
-    monkeypatch.setattr(reading, "_machine", lambda: iter([]))
+    monkeypatch.setattr(memory, "_control_groups", lambda: iter([]))
+    monkeypatch.setattr(memory, "_machine", lambda: iter([]))
     assert available_memory() is None
     (tmp_path / "file").write_text("text")
     assert read_input(tmp_path / "file") == b"text"
@@ -205,7 +207,7 @@ def test_control_groups_of_both_versions_are_read(tmp_path, monkeypatch):
         return groups if str(self) == "/proc/self/cgroup" else real(self, *args, **kwargs)
 
     monkeypatch.setattr(Path, "read_text", fake)
-    monkeypatch.setattr(reading, "_CGROUP", tmp_path)
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
     (tmp_path / "job").mkdir()
     (tmp_path / "job/memory.max").write_text("1000\n")
     (tmp_path / "job/memory.current").write_text("700\n")
@@ -217,6 +219,43 @@ def test_control_groups_of_both_versions_are_read(tmp_path, monkeypatch):
     (old / "memory.stat").write_text(
         "inactive_file 9\ntotal_inactive_file 30\ntotal_active_file 0\n"
     )
-    assert sorted(reading._control_groups()) == [80, 600]
+    assert sorted(memory._control_groups()) == [80, 600]
     (tmp_path / "job/memory.max").write_text("max\n")
-    assert sorted(reading._control_groups()) == [80]
+    assert sorted(memory._control_groups()) == [80]
+
+
+FAULTS = """
+import resource, sys
+from benchmark_eval.memory import keep_freed_memory
+if sys.argv[1] == "keep":
+    keep_freed_memory()
+for _ in range(20):
+    bytearray(3_000_000).count(1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+"""
+
+
+def page_faults(how):
+    # a threshold that is set by hand does not grow with what is freed, as it does by itself
+    run = subprocess.run(
+        [sys.executable, "-c", FAULTS, how],
+        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(run.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has this setting")
+def test_freed_memory_is_kept_for_the_next_allocation():
+    assert page_faults("keep") < page_faults("give back") / 2
+
+
+@pytest.mark.parametrize("library", [OSError, AttributeError, TypeError])
+def test_another_c_library_changes_nothing(monkeypatch, library):
+    def no_library(_):
+        raise library
+
+    monkeypatch.setattr("ctypes.CDLL", no_library)
+    keep_freed_memory()

@@ -7,6 +7,7 @@ import click
 from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS
 from benchmark_eval.commands._several import CommandWithSeveralValues, SeveralValues
 from benchmark_eval.evaluation import evaluate_to_files
+from benchmark_eval.memory import keep_freed_memory
 
 
 @click.command(cls=CommandWithSeveralValues)
@@ -55,6 +56,7 @@ def command(
     quiet: bool,
 ) -> None:
     """Score one model on the benchmark's splits and write its files."""
+    keep_freed_memory()
     evaluate_to_files(
         benchmark=benchmark_dir,
         predictions_dir=predictions_dir,

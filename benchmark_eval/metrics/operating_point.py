@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark_eval.columns import Floats, Ints
+from benchmark_eval.matching import Detections, first_of_run
 from benchmark_eval.metrics.numbers import share
 from benchmark_eval.metrics.split import SplitData
 from benchmark_eval.results import OperatingCurve, OperatingPoint, OperatingPointAt
@@ -35,14 +36,22 @@ def operating_point(data: SplitData) -> OperatingPoint:
     )
 
 
+def _scores_of(rows: Ints, detections: Detections) -> Floats:
+    """Scores of some detections, ascending."""
+    wanted = np.zeros(len(detections), np.bool_)
+    wanted[rows] = True
+    order = detections.best_first[::-1]
+    return detections.score[order[wanted[order]]]
+
+
 class _Cuts:
     """Scores ascending, with how many of each kind stand at or above each."""
 
     def __init__(self, data: SplitData) -> None:
-        score, local = data.detections.score, data.local
-        self.judged: Floats = np.sort(score[local.judged])
-        self.hits: Floats = np.sort(score[local.hit])
-        self.right: Floats = np.sort(score[local.hit[data.agreement.species]])
+        local = data.local
+        self.judged = _scores_of(local.judged, data.detections)
+        self.hits = _scores_of(local.hit, data.detections)
+        self.right = _scores_of(local.hit[data.agreement.species], data.detections)
         self.n_gt = data.truth.n_scored
         self.n_images = len(data.truth.image_ids)
 
@@ -65,7 +74,7 @@ class _Cuts:
         )
 
     def best(self) -> OperatingPointAt:
-        cuts = np.unique(self.judged)[::-1]
+        cuts = self.judged[first_of_run(self.judged)][::-1]
         if not len(cuts) or not self.n_gt:
             return OperatingPointAt(
                 confidence=None,

@@ -4,8 +4,10 @@ from pathlib import Path
 
 from benchmark_eval.evaluation import evaluate_to_files
 from benchmark_eval.joblog import job
+from benchmark_eval.memory import keep_freed_memory
 
 with job(snakemake.log[0]):
+    keep_freed_memory()
     evaluate_to_files(
         benchmark=snakemake.input.index,
         predictions_dir=Path(snakemake.input.predictions[0]).parent,
