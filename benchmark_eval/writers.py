@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from benchmark_eval.benchmark import Benchmark
+from benchmark_eval.columns import Floats
 from benchmark_eval.files import write_together
 from benchmark_eval.hits import HitTable
 from benchmark_eval.names import neutral
@@ -179,6 +181,17 @@ def _quoted(texts: Sequence[str]) -> list[str]:
     return cells
 
 
+def _floats(column: Floats) -> list[str]:
+    """Finite numbers as Python spells them: the shortest text that reads as the same."""
+    if not len(column):
+        return []
+    texts = msgspec.json.encode(column.tolist())[1:-1].decode().split(",")
+    # from 0.0001 to below 10**15 the encoder's spelling is Python's, at a fifth of the time
+    for row in np.flatnonzero(~((column >= 1e-4) & (column < 1e15))).tolist():
+        texts[row] = repr(float(column[row]))
+    return texts
+
+
 def detections_csv(hits: Sequence[HitTable]) -> str:
     """A row a hit; the header stands even without one."""
     lines = [",".join(DETECTION_COLUMNS)]
@@ -186,17 +199,26 @@ def detections_csv(hits: Sequence[HitTable]) -> str:
         names = _quoted(table.categories.names)
         genera = _quoted(table.categories.genera)
         bands = _quoted(table.categories.distance_band)
+        # what a row says of species is the same wherever the same two meet
+        n = len(names)
+        pair, first, row = np.unique(
+            table.named * n + table.true, return_index=True, return_inverse=True
+        )
+        species, genus = table.correct_species[first], table.correct_genus[first]
+        ends = [
+            f"{names[named]},{names[true]},{genera[named]},{genera[true]},{is_species:d},"
+            f"{is_genus:d},{bands[true]}"
+            for named, true, is_species, is_genus in zip(
+                (pair // n).tolist(), (pair % n).tolist(), species, genus, strict=True
+            )
+        ]
         lines += [
-            f"{table.split},{image},{score!r},{iou!r},1,{names[named]},{names[true]},"
-            f"{genera[named]},{genera[true]},{species:d},{genus:d},{bands[true]}"
-            for image, score, iou, named, true, species, genus in zip(
+            f"{table.split},{image},{score},{iou},1,{ends[at]}"
+            for image, score, iou, at in zip(
                 table.image_id.tolist(),
-                table.score.tolist(),
-                table.iou.tolist(),
-                table.named.tolist(),
-                table.true.tolist(),
-                table.correct_species.tolist(),
-                table.correct_genus.tolist(),
+                _floats(table.score),
+                _floats(table.iou),
+                row.tolist(),
                 strict=True,
             )
         ]

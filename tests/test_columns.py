@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from benchmark_eval import columns
 from benchmark_eval.columns import Box, NumberColumns, finite_boxes, rows_of_ids, whole_column
+from benchmark_eval.writers import _floats
 
 IDS = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-30, 30)
@@ -86,3 +87,11 @@ def test_whole_numbers_are_ids_as_they_are(ids):
 def test_what_may_stand_for_another_number_is_no_id(odd):
     with pytest.raises(msgspec.DecodeError):
         whole_column(np.array([1.0, odd]))
+
+
+SPELLED = st.floats(allow_nan=False, allow_infinity=False) | st.floats(0, 1)
+
+
+@given(st.lists(SPELLED | st.sampled_from([1e-4, 9.999e-5, 1e15, 1e16, 0.0, -0.0, 1.0])))
+def test_numbers_are_spelled_as_python_spells_them(values):
+    assert _floats(np.array(values, np.float64)) == [repr(value) for value in values]
