@@ -83,7 +83,9 @@ def import_closure(root: Path, start: str) -> list[str]:
         source = _text(path)
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
         queue += [module.rpartition(".")[0] or PACKAGE, *_imported(source, package)]
-        files.update(data_files[name] for name in _DATA_NAME.findall(source) if name in data_files)
+        if any(name in source for name in data_files):
+            named = _DATA_NAME.findall(source)
+            files.update(data_files[name] for name in named if name in data_files)
     return sorted(files)
 
 
