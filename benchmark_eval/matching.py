@@ -176,7 +176,7 @@ def _pairs_of(
     middle = _middles(truth.boxes[rows])
     order = np.lexsort((middle[:, 0], truth.image[rows]))
     rows, middle = rows[order], middle[order]
-    near = _Near(detections.boxes, truth.boxes[rows], middle, floor, crowd)
+    near = _Near(detections.boxes, truth.boxes[rows], middle, floor, crowd=crowd)
     low, high = near.windows(detections.image, truth.image[rows], len(truth.image_ids))
     count = high - low
     ends = np.cumsum(count)
@@ -210,7 +210,7 @@ class _Near:
     """
 
     def __init__(
-        self, boxes: Floats, true: Floats, true_middle: Floats, floor: float, crowd: bool
+        self, boxes: Floats, true: Floats, true_middle: Floats, floor: float, *, crowd: bool
     ) -> None:
         self.boxes, self.true, self.true_middle = boxes, true, true_middle
         self.floor, self.crowd = floor, crowd

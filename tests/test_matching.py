@@ -140,7 +140,7 @@ def iou_of(a, b):
 @given(
     truth=BOXES,
     found=BOXES,
-    floor=st.sampled_from([5e-324, 1e-310, 1e-9, 1e-6, 0.01, 0.3, 0.5]),
+    floor=st.sampled_from([5e-324, 1e-310, 1e-9, 1e-6, 0.01, 0.3, 0.5, 0.8, 1.0]),
     at_once=st.sampled_from([1, 7, 1_000_000]),
 )
 def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
@@ -182,3 +182,23 @@ def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
 def test_best_first_is_a_stable_descending_sort(scores):
     expected = sorted(range(len(scores)), key=lambda row: -scores[row])
     assert _best_first(np.array(scores, np.float64)).tolist() == expected
+
+
+SIZES = st.floats(0.01, 1e4)
+SHIFTS = st.floats(-1, 1)
+
+
+@settings(max_examples=400, deadline=None)
+@given(at=st.floats(-1e5, 1e5), w=SIZES, v=SIZES, shift=SHIFTS, floor=st.floats(0.001, 1))
+def test_the_middles_of_boxes_that_reach_the_floor_lie_near(at, w, v, shift, floor):
+    """A row of boxes of one height: IoU is a matter of one axis, on which the bound is sharp."""
+    true = np.array([[at, 5.0, w, 10.0]])
+    found = np.array([[at + shift * (w + v), 5.0, v, 10.0]])
+    iou, _ = iou_of(found[0], true[0])
+    near = matching._Near(found, true, matching._middles(true), floor, crowd=False)
+    low, high = near.windows(np.array([0]), np.array([0]), 1)
+    if iou >= floor:
+        assert (low.tolist(), high.tolist()) == ([0], [1])
+        assert near.measure(0, low, high - low)[2].tolist() == [iou]
+    else:
+        assert not len(near.measure(0, low, high - low)[2])

@@ -48,7 +48,7 @@ MUTANTS = {
     ),
     "crowd scored": Mutant("coco.py", "ours = ~truth.crowd & (suite", "ours = (suite", "crowd"),
     "crowd overlap as plain IoU": Mutant(
-        "matching.py", "overlap = inter / area if crowd else iou", "overlap = iou", "crowd"
+        "matching.py", "overlap = inter / area if self.crowd else iou", "overlap = iou", "crowd"
     ),
     "crowd absorbs by intersection over detection area in the localisation matching": Mutant(
         "matching.py", "reach = pairs.iou >= iou", "reach = pairs.overlap >= iou", "crowd"
@@ -70,7 +70,7 @@ MUTANTS = {
     ),
     "equal scores in reverse file order": Mutant(
         "matching.py",
-        'best_first = np.argsort(-score, kind="stable")',
+        "best_first = _best_first(score)",
         "best_first = np.lexsort((-np.arange(len(score)), -score))",
     ),
     "cap of 101": Mutant(
