@@ -171,12 +171,15 @@ def score_suite(
         for t in range(n_thresholds):
             curve = ranking.precision_at(match, a, t, counted[a], needed)
             precision[a, t][:, defined] = curve[:, defined]
-    rank = _rank_of_taker(suite, match, n_areas)
+    beyond = _caps_exceeded(suite, match, n_areas, CAPS)
     by_cap = np.stack(
-        [_recall(suite, rank[:, :1] < c, counted[:1], n_positive[:1])[ALL] for c in CAPS]
+        [
+            _recall(suite, beyond[:, :1] <= c, counted[:1], n_positive[:1])[ALL]
+            for c in range(len(CAPS))
+        ]
     )
     by_area = np.full((len(AREA_RANGES), n_thresholds, k), np.nan)
-    by_area[:n_areas] = _recall(suite, rank < cap, counted, n_positive)
+    by_area[:n_areas] = _recall(suite, beyond < len(CAPS), counted, n_positive)
     return Scores(precision, by_cap, by_area)
 
 
@@ -187,7 +190,7 @@ Scorer = Callable[[Suite, Detections, SplitTruth, Match, int], Scores]
 def recall_at(suite: Suite, match: Match, truth: SplitTruth, cap: int | None) -> float | None:
     """AR over all areas at any cap (``None``: no cap), mean over thresholds and categories."""
     limit = len(suite.rank) if cap is None else cap
-    found = _rank_of_taker(suite, match, 1) < limit
+    found = _caps_exceeded(suite, match, 1, (limit,)) == 0
     return mean_defined(_recall(suite, found, *_counted(suite, truth, 1))[ALL])
 
 
@@ -199,10 +202,18 @@ def _counted(suite: Suite, truth: SplitTruth, n_areas: int) -> tuple[Bools, Ints
     return counted, np.stack(n_positive)
 
 
-def _rank_of_taker(suite: Suite, match: Match, n_areas: int) -> Ints:
-    """(thresholds, areas, ground truth) the rank of what took it; beyond any cap for nothing."""
-    rank = np.append(suite.rank, np.iinfo(np.int64).max)  # the last stands for -1, "no taker"
-    return rank[match.taker[:, :n_areas]]
+def _caps_exceeded(
+    suite: Suite, match: Match, n_areas: int, caps: Sequence[int]
+) -> NDArray[np.uint8]:
+    """(thresholds, areas, ground truth) how many of the ascending caps its taker lies beyond.
+
+    All of them for ground truth that nothing took. So small a number keeps the table in reach.
+    """
+    exceeded = np.zeros(len(suite.rank) + 1, np.uint8)
+    for cap in caps:
+        exceeded[:-1] += suite.rank >= cap
+    exceeded[-1] = len(caps)  # the last stands for -1, "no taker"
+    return exceeded[match.taker[:, :n_areas]]
 
 
 def _recall(suite: Suite, found: Bools, counted: Bools, n_positive: Ints) -> Floats:
