@@ -23,6 +23,7 @@ $(READY): requirements.txt requirements-yardstick.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --quiet --no-deps --editable .
 	rm -rf .yardstick
 	$(BIN)/python -m pip install --quiet --quiet --no-deps --target .yardstick --requirement requirements-yardstick.txt
+	$(BIN)/python -m compileall -q benchmark_eval .yardstick
 	touch $@
 
 setup: $(READY) ## make .venv with the pinned packages and the yardstick

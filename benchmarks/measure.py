@@ -22,6 +22,12 @@ ONE_THREAD = {
 }
 
 
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """One thread, and modules compiled once and for all, as an installed package has them."""
+    own = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**own, **ONE_THREAD, **(more or {})}
+
+
 @dataclass(frozen=True)
 class Cost:
     """What one run of a command cost: seconds, seconds, bytes."""
@@ -47,7 +53,7 @@ def run(
             [*pinned, *command],
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            env={**os.environ, **ONE_THREAD, **(env or {})},
+            env=environment(env),
         )
         tree.watch(process.pid)
         _, status, usage = os.wait4(process.pid, 0)

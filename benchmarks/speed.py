@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from measure import ONE_THREAD, Cost, median, run
+from measure import Cost, environment, median, run
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -257,7 +257,7 @@ def stages(bench: Bench) -> list[str]:
         check=True,
         capture_output=True,
         text=True,
-        env={**os.environ, **ONE_THREAD},
+        env=environment(),
     )
     rows = json.loads(out.stdout)
     return [

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import ONE_THREAD, median, run
+from measure import environment, median, run
 
 from benchmark_eval.synthetic import invented_species, synthetic_benchmark
 from benchmark_eval.synthetic.conditions import sweep_models
@@ -81,7 +81,7 @@ def tree_cost(command: list[str]) -> tuple[float, float]:
     subprocess.run(
         command,
         check=True,
-        env={**os.environ, **ONE_THREAD},
+        env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
