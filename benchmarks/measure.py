@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +36,20 @@ class Cost:
     memory: int
 
 
+_LAUNCH = """
+import os, sys, time
+report, *command = sys.argv[1:]
+start = time.perf_counter()
+child = os.posix_spawnp(command[0], command, os.environ)
+_, status, usage = os.wait4(child, 0)
+wall, code = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
+figures = wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, code
+os.write(int(report), " ".join(map(repr, figures)).encode())
+"""
+"""Starts the command from a process that is smaller than it. The kernel counts the memory of the
+process that starts another as that of the started one too, and benchmarks grow large."""
+
+
 def run(
     command: Sequence[str], *, pin: int | None = None, env: Mapping[str, str] | None = None
 ) -> Cost:
@@ -46,29 +59,31 @@ def run(
     sampled sum over the process tree.
     """
     tree = _TreeMemory()
-    with tempfile.TemporaryFile() as errors:
-        start = time.perf_counter()
+    report, write = os.pipe()
+    with tempfile.TemporaryFile() as errors, os.fdopen(report) as figures:
         pinned = [] if pin is None else ["taskset", "--cpu-list", str(pin)]
+        launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(write)]
         process = subprocess.Popen(
-            [*pinned, *command],
+            [*launch, *pinned, *command],
             stdout=subprocess.DEVNULL,
             stderr=errors,
             env=environment(env),
+            pass_fds=[write],
         )
+        os.close(write)
         tree.watch(process.pid)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        wall = time.perf_counter() - start
+        process.wait()
         tree.stop()
-        if process.returncode:
+        wall, cpu, largest, code = (figures.read() or "0 0 0 -1").split()
+        if code != "0":
             errors.seek(0)
             sys.stderr.buffer.write(errors.read())
-            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    return Cost(wall, usage.ru_utime + usage.ru_stime, max(usage.ru_maxrss * 1024, tree.peak))
+            raise SystemExit(f"{' '.join(command)} ended with {code}")
+    return Cost(float(wall), float(cpu), max(int(largest) * 1024, tree.peak))
 
 
 class _TreeMemory:
-    """Samples the resident memory of a process and its children."""
+    """Samples the resident memory of a process's children, and theirs."""
 
     def __init__(self, every: float = 0.05) -> None:
         self.peak = 0
@@ -88,8 +103,7 @@ class _TreeMemory:
     def _sample(self, pid: int) -> None:
         while not self._done.wait(self._every):
             try:
-                root = psutil.Process(pid)
-                tree = [root, *root.children(recursive=True)]
+                tree = psutil.Process(pid).children(recursive=True)
             except psutil.Error:
                 return
             total = 0
