@@ -34,7 +34,8 @@ ENOUGH = 10
 TIMES = 5
 """... and how many times those that are right only as the file stands."""
 FEW = 0.1
-"""Share of best boxes that fit nothing below which no other reading is tried."""
+"""Share of best boxes that fit nothing below which no other reading is tried; also the share that
+must fit as another split's or a resized image's before that is believed."""
 OUTSIDE_SHARE = 0.05
 """Share of boxes beyond their image from which the format of the boxes is doubted; detectors clip
 their boxes to the image, or overshoot by a pixel or two."""
@@ -52,6 +53,23 @@ LARGE = 50_000
 """Detections above which ties and doubles are looked for in an even part of them first."""
 REPEATED_SHARE = 0.001
 """Share of detections that repeat another to the last digit; suppression leaves none."""
+CUT_SCORE = 0.05
+"""Smallest score from which the tail that AP counts is missing; 0.001 is what predictions of this
+benchmark are made with."""
+ENOUGH_TO_CUT = 100
+"""Detections below which a smallest score says nothing."""
+ENOUGH_AT_EDGE = 20
+"""Detections ..."""
+EDGE_SHARE = 0.025
+"""... and share of them with a score in the lowest twentieth of the span of scores, from which these
+end at an edge. It is half of an even share: scores that nobody cut thin out before they end."""
+RESIZED_SAMPLE = 100
+"""Best boxes, evenly over the images, by which the likeliest size is picked."""
+LENGTHS = (320, 416, 448, 512, 576, 608, 640, 672, 704, 736, 768, 800, 832, 896, 960, 1024, 1152,
+           1280, 1333, 1536, 1600, 1920, 2048)  # fmt: skip
+"""Lengths of a side in px that images are resized to for a detector."""
+SHORT_AND_LONG = (800, 1333)
+"""A short side, and the longest that a long one may have, that images are resized to."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -180,7 +198,11 @@ def _other_split(evidence: Evidence) -> Iterator[str]:
     if not evidence.open_to_doubt:
         return
     for name, other in evidence.benchmark.splits.items():
-        if name != evidence.truth.name and explains(there := evidence.fits_in(other), as_is):
+        if name == evidence.truth.name:
+            continue
+        there = evidence.fits_in(other)
+        # boxes that fit nothing anywhere (in pixels of another size) fit a few others by chance
+        if explains(there, as_is) and there.sum() >= FEW * len(best):
             yield (
                 f"{int(there.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
                 f"specimen of {name} under the same image id, {int(as_is.sum()):,} one of "
@@ -239,6 +261,110 @@ def _normalised(evidence: Evidence) -> Iterator[str]:
     if layout and explains(fits[layout], fits[""]):
         text += f", and {LAYOUTS[layout]}"
     yield text
+
+
+def _resized_boxes(boxes: Floats, size: Floats, way: str, length: float) -> Floats:
+    """Boxes in px of an image, of those in px of the image after resizing.
+
+    ``way`` is "longest" (its longest side has ``length``), "shortest" (its shortest, within
+    ``SHORT_AND_LONG``), "stretched" (both sides have it), "padded" (as longest, in the middle of a
+    square) or "factor" (every image by the same).
+    """
+    long, short = size.max(axis=1, keepdims=True), size.min(axis=1, keepdims=True)
+    pad = np.zeros_like(boxes)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        if way == "stretched":
+            scale = np.tile(size / length, 2)
+        elif way == "factor":
+            scale = np.full_like(long, length)
+        elif way == "shortest":
+            scale = np.maximum(short / length, long / SHORT_AND_LONG[1])
+        else:
+            scale = long / length
+        if way == "padded":
+            pad[:, :2] = (length - size / scale) / 2
+        read: Floats = (boxes - pad) * scale
+    return read
+
+
+RESIZED = {
+    "longest": "resized to a longest side of {0:g} px",
+    "shortest": "resized to a shortest side of {0:g} px and a longest of at most "
+    f"{SHORT_AND_LONG[1]} px",
+    "stretched": "stretched to {0:g}x{0:g} px",
+    "padded": "resized to a longest side of {0:g} px in the middle of a square",
+    "factor": "made smaller by a factor of {0:.3g}",
+}
+
+
+def _resized(evidence: Evidence) -> Iterator[str]:
+    best, as_is = evidence.best, evidence.fits
+    if not evidence.open_to_doubt:
+        return
+    size = evidence.truth.sizes[best.image]
+    far = best.boxes[:, :2] + best.boxes[:, 2:]
+    reach = float(far.max(initial=0.0))
+    larger = int(np.count_nonzero(size.max(axis=1) > 1.1 * reach))
+    with np.errstate(invalid="ignore"):
+        all_short = bool((1.1 * far <= size).all())
+    if reach <= TINY or (larger < FEW * len(best) and not all_short):
+        return  # boxes reach as far as the images do
+    way, length = _likeliest_size(evidence, reach)
+    if not way:
+        return
+    fits = evidence.fits_as(_resized_boxes(best.boxes, size, way, length))
+    if explains(fits, as_is) and fits.sum() >= FEW * len(best):
+        yield (
+            f"{int(as_is.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
+            f"specimen as they stand, {int(fits.sum()):,} when read as pixels of an image "
+            f"{RESIZED[way].format(length)}; the best boxes reach {reach:g} px, in images of up to "
+            f"{np.nanmax(size):g} px: likely boxes of the resized image, not scaled back"
+        )
+
+
+def _likeliest_size(evidence: Evidence, reach: float) -> tuple[str, float]:
+    """The way of resizing, and its length, under which a few best boxes fit specimens best.
+
+    No way where those that fit are fewer than half of what a warning takes.
+    """
+    best, truth = evidence.best, evidence.sampled_truth
+    few = np.linspace(0, len(best) - 1, min(len(best), RESIZED_SAMPLE)).astype(np.int64)
+    image, boxes = best.image[few], best.boxes[few]
+    size = evidence.truth.sizes[image]
+    # every pair of a best box and a specimen of its image
+    start = np.searchsorted(truth.image, image)
+    count = np.searchsorted(truth.image, image, side="right") - start
+    row = np.repeat(np.arange(len(few)), count)
+    at = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count - start, count)
+    specimen = truth.boxes[at]
+    area = specimen[:, 2] * specimen[:, 3]
+
+    # a box cannot reach beyond the image that it is in
+    lengths = [float(n) for n in LENGTHS if reach <= 1.02 * n + 1]
+    tried = [(way, n) for n in lengths for way in ("longest", "stretched", "padded")]
+    tried.append(("shortest", float(SHORT_AND_LONG[0])))
+    alone = count[row] == 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = np.sqrt(area / (boxes[row, 2] * boxes[row, 3]))[alone]
+        side = size[row].max(axis=1)[alone] / factor
+    known = np.isfinite(side) & (side > 0) & np.isfinite(factor)
+    if known.any():
+        measured = float(np.round(np.median(side[known])))
+        tried += [("longest", measured), ("factor", float(np.median(factor[known])))]
+
+    least, most, found = 0.5 * FEW * len(few), 0.0, ("", 0.0)
+    for way, length in tried:
+        read = _resized_boxes(boxes, size, way, length)[row]
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            near = np.maximum(read[:, :2], specimen[:, :2])
+            far = np.minimum(read[:, :2] + read[:, 2:], specimen[:, :2] + specimen[:, 2:])
+            shared = np.maximum(far - near, 0).prod(axis=1)
+            iou = shared / (read[:, 2] * read[:, 3] + area - shared)
+        fit = np.zeros(len(few))
+        np.maximum.at(fit, row, np.where(iou >= OVERLAP, iou, 0.0))
+        if np.count_nonzero(fit) > least and fit.sum() > most:
+            most, found = float(fit.sum()), (way, length)
+    return found
 
 
 def _outside(evidence: Evidence) -> Iterator[str]:
@@ -348,6 +474,27 @@ def _tied_scores(evidence: Evidence) -> Iterator[str]:
         )
 
 
+def _score_threshold(evidence: Evidence) -> Iterator[str]:
+    kept, left = evidence.predictions, evidence.predictions.left_out
+    score = _joined(kept.score, left.score)
+    n = len(score)
+    least, most = float(score.min(initial=1.0)), float(score.max(initial=0.0))
+    if n < ENOUGH_TO_CUT or least < CUT_SCORE or most == least:
+        return
+    edge = int(np.count_nonzero(score <= least + (most - least) / 20))
+    per_image = np.bincount(
+        _joined(kept.image, left.image), minlength=len(evidence.truth.image_ids)
+    )
+    full = int(np.count_nonzero(per_image == per_image.max()))
+    if edge >= max(ENOUGH_AT_EDGE, EDGE_SHARE * n) and 2 * full < np.count_nonzero(per_image):
+        yield (
+            f"no score below {least:.4g}, where the {n:,} scores end as if cut: {percent(edge, n)} "
+            f"of them up to {least + (most - least) / 20:.4g}, {n / len(per_image):.1f} boxes an "
+            "image: likely a score threshold; AP counts the boxes below it too, so that "
+            "predictions should start at 0.001"
+        )
+
+
 def _repeated(evidence: Evidence) -> Iterator[str]:
     found = evidence.predictions
     columns = [found.image, found.category, found.score, *found.boxes.T]
@@ -431,10 +578,12 @@ WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "another split": _other_split,
     "normalised boxes": _normalised,
     "box layout": _box_layout,
+    "resized images": _resized,
     "boxes outside": _outside,
     "shifted ids": _shifted_ids,
     "held-out ids": _held_out_ids,
     "tied scores": _tied_scores,
+    "score threshold": _score_threshold,
     "repeated records": _repeated,
 }
 """Every warning about predictions by its kind, most serious first."""

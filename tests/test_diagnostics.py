@@ -1,9 +1,12 @@
 """Warnings: each fires on a file with its mistake, says the evidence, and on no sound file."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark
@@ -15,7 +18,12 @@ from benchmark_eval.diagnostics import (
     percent,
     warnings_of,
 )
-from benchmark_eval.predictions import predictions_file, read_predictions
+from benchmark_eval.predictions import (
+    LeftOut,
+    Predictions,
+    predictions_file,
+    read_predictions,
+)
 from benchmark_eval.synthetic import write_synthetic
 
 
@@ -108,6 +116,41 @@ def larger_image(record, context):
     record["bbox"] = [2 * value for value in record["bbox"]]
 
 
+def resized(to):
+    """Boxes as a detector that never scales back leaves them: to(width, height) -> (scale, pad)."""
+
+    @each
+    def plant(record, context):
+        (sx, sy), (px, py) = to(*context["sizes"][record["image_id"]])
+        x, y, w, h = record["bbox"]
+        record["bbox"] = [x * sx + px, y * sy + py, w * sx, h * sy]
+
+    return plant
+
+
+def longest(length):
+    return resized(lambda w, h: ((length / max(w, h),) * 2, (0, 0)))
+
+
+def shortest(short, long):
+    return resized(lambda w, h: ((min(short / min(w, h), long / max(w, h)),) * 2, (0, 0)))
+
+
+def padded(length):
+    def to(w, h):
+        scale = length / max(w, h)
+        return (scale, scale), ((length - w * scale) / 2, (length - h * scale) / 2)
+
+    return resized(to)
+
+
+def cut_at(threshold):
+    def plant(records, context):
+        return [record for record in records if record["score"] >= threshold]
+
+    return plant
+
+
 @each
 def one_score(record, context):
     record["score"] = 0.5
@@ -167,6 +210,47 @@ PLANTS = {
         "instead of pixels, and centres",
     ),
     "another size": ("iid_test", larger_image, ["boxes outside"], "an image of another size"),
+    "longest side 640": ("iid_test", longest(640), ["resized images"], "a longest side of 640 px"),
+    "longest side 700": ("iid_test", longest(700), ["resized images"], "a longest side of "),
+    "longest side 1024 on semantic_ood": (
+        "semantic_ood",
+        longest(1024),
+        ["resized images"],
+        "a longest side of 1024 px; the best boxes reach 1023.",
+    ),
+    "shortest side 800": (
+        "iid_test",
+        shortest(800, 1333),
+        ["resized images"],
+        "a shortest side of 800 px and a longest of at most 1333 px",
+    ),
+    "stretched": (
+        "iid_test",
+        resized(lambda w, h: ((512 / w, 512 / h), (0, 0))),
+        ["resized images"],
+        "stretched to 512x512 px",
+    ),
+    "padded": ("iid_test", padded(640), ["resized images"], "640 px in the middle of a square"),
+    "half of the size": (
+        "iid_test",
+        resized(lambda w, h: ((0.5, 0.5), (0, 0))),
+        ["resized images"],
+        "made smaller by a factor of 2",
+    ),
+    "cut at 0.05": ("iid_test", cut_at(0.05), ["score threshold"], "no score below 0.05"),
+    "cut at 0.25": ("iid_test", cut_at(0.25), ["score threshold"], "no score below 0.25"),
+    "cut at 0.5": (
+        "semantic_ood",
+        cut_at(0.5),
+        ["score threshold"],
+        "likely a score threshold; AP",
+    ),
+    "cut at 0.25 on semantic_ood": (
+        "semantic_ood",
+        cut_at(0.25),
+        ["score threshold"],
+        "no score below 0.25",
+    ),
     "constant score": ("iid_test", one_score, ["tied scores"], "scores are 0.5"),
     "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "different scores in"),
     "held-out ids": ("iid_test", held_out, ["held-out ids"], "no training image holds"),
@@ -359,3 +443,117 @@ def test_doubles_are_found_among_very_many(small, double):
         assert found["repeated records"][0].startswith("600 detections (1 %) repeat another one")
     else:
         assert "repeated records" not in found
+
+
+# --------------------------------------------------------------------------------------------
+# Properties of the warnings that could most easily take a bad model for a mistake
+# --------------------------------------------------------------------------------------------
+
+N = 40
+seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(scope="module")
+def sizable(tmp_path_factory):
+    """Evidence for a file on ``N`` images: made(sizes, specimens, image, boxes, score)."""
+    folder = tmp_path_factory.mktemp("sizable")
+    write_split(folder, "iid_test", [[i, 1, [1, 1, 9, 9]] for i in range(1, N + 1)], listed=[1])
+    write_taxonomy(folder, [1])
+    benchmark = load_benchmark(folder)
+    nothing = LeftOut(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0)))
+
+    def made(sizes, specimens, image, boxes, score):
+        truth = replace(benchmark.split("iid_test"), sizes=sizes, boxes=specimens)
+        category = np.zeros(len(image), np.int64)
+        predictions = Predictions(image, category, boxes, score, nothing, {}, "", "")
+        return Evidence(predictions, truth, replace(benchmark, splits={"iid_test": truth}))
+
+    return made
+
+
+def scene(generator):
+    """Sizes of images, and a specimen in each."""
+    sizes = generator.integers(1500, 6000, (N, 2)).astype(float)
+    extent = generator.uniform(0.05, 0.3, (N, 2)) * sizes
+    return sizes, np.concatenate([generator.random((N, 2)) * (sizes - extent), extent], axis=1)
+
+
+@given(seed=seeds, length=st.integers(200, 1300), jitter=st.floats(0, 0.1))
+def test_boxes_of_a_resized_image_are_known_at_any_length(sizable, seed, length, jitter):
+    generator = np.random.default_rng(seed)
+    sizes, specimens = scene(generator)
+    found = specimens * (length / sizes.max(axis=1, keepdims=True))
+    found[:, :2] += jitter * found[:, 2:] * generator.uniform(-1, 1, (N, 2))
+    (text,) = WARNINGS["resized images"](
+        sizable(sizes, specimens, np.arange(N), found, generator.random(N))
+    )
+    assert f"{N} when read as pixels of an image" in text
+
+
+@given(
+    seed=seeds,
+    size=st.floats(0.05, 4),
+    shift=st.floats(0, 3),
+    images=st.integers(1, N),
+    place=st.sampled_from(["specimen", "anywhere", "corner"]),
+)
+def test_no_bad_model_is_taken_for_a_resized_image(sizable, seed, size, shift, images, place):
+    """Boxes too small or too large, beside the specimens or nowhere near them."""
+    generator = np.random.default_rng(seed)
+    sizes, specimens = scene(generator)
+    centre = specimens[:, :2] + specimens[:, 2:] / 2
+    if place != "specimen":
+        centre = generator.random((N, 2)) * sizes * (1 if place == "anywhere" else 0.3)
+    extent = specimens[:, 2:] * size
+    found = np.concatenate([centre - extent / 2, extent], axis=1)
+    found[:, :2] += shift * specimens[:, 2:] * generator.uniform(-1, 1, (N, 2))
+    image = np.arange(images)
+    file = sizable(sizes, specimens, image, found[:images], generator.random(images))
+    assert list(WARNINGS["resized images"](file)) == []
+
+
+@given(seed=seeds, cut=st.floats(0.05, 0.6), n=st.integers(2000, 4000), tail=st.floats(0.3, 1))
+def test_scores_that_are_cut_are_known(sizable, seed, cut, n, tail):
+    """``tail`` below 1 makes low scores the most frequent ones, as detectors do."""
+    generator = np.random.default_rng(seed)
+    score = cut + (1 - cut) * generator.beta(tail, 1, n)
+    image = generator.integers(0, N, n)
+    boxes = generator.random((n, 4))
+    sizes, specimens = scene(generator)
+    file = sizable(sizes, specimens, image, boxes, score)
+    (text,) = WARNINGS["score threshold"](file)
+    assert text.startswith(f"no score below {score.min():.4g}, where the {n:,} scores end")
+    low = score.copy()
+    low[0] = 0.0499
+    assert list(WARNINGS["score threshold"](sizable(sizes, specimens, image, boxes, low))) == []
+
+
+@given(
+    seed=seeds,
+    n=st.integers(0, 3000),
+    low=st.floats(0.05, 0.6),
+    shape=st.tuples(st.floats(4, 20), st.floats(0.5, 20)),
+)
+def test_scores_that_thin_out_are_not_cut(sizable, seed, n, low, shape):
+    """However confident a model is, and however few its detections."""
+    generator = np.random.default_rng(seed)
+    score = low + (1 - low) * generator.beta(*shape, n)
+    image = generator.integers(0, N, n)
+    sizes, specimens = scene(generator)
+    boxes = generator.random((n, 4))
+    assert list(WARNINGS["score threshold"](sizable(sizes, specimens, image, boxes, score))) == []
+    few = generator.uniform(low, 1, 99)
+    file = sizable(sizes, specimens, image[:1].repeat(99), boxes[:1].repeat(99, axis=0), few)
+    assert n == 0 or list(WARNINGS["score threshold"](file)) == []
+
+
+def test_a_number_of_boxes_for_each_image_is_no_score_threshold(sizable):
+    """The best ten of each image may all be good ones."""
+    generator = np.random.default_rng(0)
+    image = np.arange(N).repeat(10)
+    score = generator.uniform(0.3, 1, len(image))
+    sizes, specimens = scene(generator)
+    file = sizable(sizes, specimens, image, generator.random((len(image), 4)), score)
+    assert list(WARNINGS["score threshold"](file)) == []
+    file = sizable(sizes, specimens, *(c[5:] for c in (image, file.predictions.boxes, score)))
+    assert list(WARNINGS["score threshold"](file)) == []
