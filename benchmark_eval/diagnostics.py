@@ -61,7 +61,7 @@ ENOUGH_TO_CUT = 100
 ENOUGH_AT_EDGE = 20
 """Detections ..."""
 EDGE_SHARE = 0.025
-"""... and share of them with a score in the lowest twentieth of the span of scores, from which these
+"""... and share of them in the lowest twentieth of the span of scores, from which these
 end at an edge. It is half of an even share: scores that nobody cut thin out before they end."""
 RESIZED_SAMPLE = 100
 """Best boxes, evenly over the images, by which the likeliest size is picked."""
