@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import importlib.metadata
 import logging
@@ -17,6 +18,9 @@ from benchmark_eval import __version__
 from benchmark_eval.errors import BenchmarkEvalError
 from benchmark_eval.files import write_bytes_atomic
 
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
+"""Faults of the file system that are told in full by their message."""
+
 
 @contextlib.contextmanager
 def job(
@@ -26,10 +30,9 @@ def job(
 
     A fault that this package raises on purpose, or one of the file system (a full disk), is also
     told on standard error and ends the process with code 1; any other one leaves its traceback in
-    the log and goes on. ``stamp`` as
-    it was when the job began is kept under ``record`` once the job is done. The log is locked
-    meanwhile: where a killed run has left this very job running, the new one waits for its end,
-    so that the old one cannot write last.
+    the log and goes on. ``stamp`` as it was when the job began is kept under ``record`` once the
+    job is done. The log is locked meanwhile: where a killed run has left this very job running,
+    the new one waits for its end, so that the old one cannot write last.
     """
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +65,10 @@ def job(
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(1)
         except OSError as fault:
-            traceback.print_exc(file=stream)
+            if fault.errno in _OF_THE_DISK:
+                print(f"error: {fault}", file=stream)
+            else:
+                traceback.print_exc(file=stream)
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(1)
         except BaseException:

@@ -341,7 +341,7 @@ def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
     assert json.loads(sweep.summary(model).read_bytes()) != json.loads(old)
 
 
-def test_a_run_that_was_killed_is_repaired_by_the_next(sweep):
+def test_a_run_that_was_killed_is_repaired_by_the_next(sweep, record_property):
     good = sweep.tables()
     shutil.rmtree(sweep.folder / "results")
     with subprocess.Popen(
@@ -357,6 +357,7 @@ def test_a_run_that_was_killed_is_repaired_by_the_next(sweep):
         while not (models.exists() and any(incomplete.iterdir())) and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
+    record_property("kills", 1)
     assert any((sweep.folder / ".snakemake/locks").iterdir())
     unfinished = [urlsafe_b64decode(path.name).decode() for path in incomplete.iterdir()]
     assert unfinished

@@ -7,13 +7,22 @@ import sys
 from base64 import urlsafe_b64encode
 
 import pytest
+from factories import write_benchmark
 from workflow_sweep import MODELS, Sweep
 
 from benchmark_eval import recovery
 from benchmark_eval.config import read_config
-from benchmark_eval.errors import InputError, UsageError
+from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.index import write_index
 from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
-from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
+from benchmark_eval.recovery import (
+    clear_killed_run,
+    note_finished,
+    note_running,
+    other_run,
+    remaking,
+    set_aside_broken_index,
+)
 
 
 @pytest.fixture
@@ -220,6 +229,41 @@ def test_a_record_that_cannot_be_moved_is_told(tmp_path):
     (tmp_path / "record.old").mkdir()
     with pytest.raises(UsageError, match=r"cannot keep what results are made from.*record"):
         park_outdated([(record, stamp)])
+
+
+# what is broken
+
+
+@pytest.mark.parametrize("fault", ["cut short", "empty", "a changed byte", "none"])
+def test_an_index_that_is_not_whole_is_set_aside(tmp_path, fault):
+    index = tmp_path / "index.npz"
+    write_index(write_benchmark(tmp_path / "benchmark"), index)
+    whole = index.read_bytes()
+    at = whole.index(b"iid_test.json")  # within an array: zip files have bytes without meaning
+    changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    faults = {"cut short": whole[:-9], "empty": b"", "a changed byte": changed, "none": whole}
+    index.write_bytes(faults[fault])
+    broken = fault != "none"
+    assert set_aside_broken_index(index) is broken
+    assert index.exists() is not broken
+    assert (tmp_path / "index.npz.broken").exists() is broken
+    assert not set_aside_broken_index(index)
+
+
+def test_only_inputs_that_a_fault_names_are_set_aside(tmp_path, capsys):
+    named, other, elsewhere = (tmp_path / name for name in ("named", "other", "elsewhere"))
+    for path in (named, other, elsewhere):
+        path.write_text("x")
+    files = [str(named), str(other), str(tmp_path / "lost")]
+    faults = [Problem("k", str(path), "x", "y") for path in (named, elsewhere, tmp_path / "lost")]
+    with pytest.raises(InputError), remaking(files):
+        raise InputError(faults)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["elsewhere", "named.broken", "other"]
+    assert capsys.readouterr().err.endswith(f"next run makes them again: {named}\n")
+    with pytest.raises(InputError), remaking(files):
+        raise InputError(faults)
+    assert capsys.readouterr().err == ""
 
 
 # a killed run
