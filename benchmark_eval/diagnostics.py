@@ -58,11 +58,13 @@ CUT_SCORE = 0.05
 benchmark are made with."""
 ENOUGH_TO_CUT = 100
 """Detections below which a smallest score says nothing."""
-ENOUGH_AT_EDGE = 20
-"""Detections ..."""
+ENOUGH_AT_EDGE = 30
+"""Detections in the lowest twentieth of the span of scores from which it may be an edge ..."""
 EDGE_SHARE = 0.025
-"""... and share of them in the lowest twentieth of the span of scores, from which these
-end at an edge. It is half of an even share: scores that nobody cut thin out before they end."""
+"""... the share of them that must be there, half of an even one ..."""
+EDGE_STEP = 0.8
+"""... and how many times the mean of the next three twentieths. Scores that nobody cut thin out
+before they end."""
 RESIZED_SAMPLE = 100
 """Best boxes, evenly over the images, by which the likeliest size is picked."""
 LENGTHS = (320, 416, 448, 512, 576, 608, 640, 672, 704, 736, 768, 800, 832, 896, 960, 1024, 1152,
@@ -481,12 +483,14 @@ def _score_threshold(evidence: Evidence) -> Iterator[str]:
     least, most = float(score.min(initial=1.0)), float(score.max(initial=0.0))
     if n < ENOUGH_TO_CUT or least < CUT_SCORE or most == least:
         return
-    edge = int(np.count_nonzero(score <= least + (most - least) / 20))
+    edge, near = (int(np.count_nonzero(score <= least + k * (most - least) / 20)) for k in (1, 4))
     per_image = np.bincount(
         _joined(kept.image, left.image), minlength=len(evidence.truth.image_ids)
     )
     full = int(np.count_nonzero(per_image == per_image.max()))
-    if edge >= max(ENOUGH_AT_EDGE, EDGE_SHARE * n) and 2 * full < np.count_nonzero(per_image):
+    if edge < max(ENOUGH_AT_EDGE, EDGE_SHARE * n, EDGE_STEP * (near - edge) / 3):
+        return
+    if 2 * full < np.count_nonzero(per_image):
         yield (
             f"no score below {least:.4g}, where the {n:,} scores end as if cut: {percent(edge, n)} "
             f"of them up to {least + (most - least) / 20:.4g}, {n / len(per_image):.1f} boxes an "

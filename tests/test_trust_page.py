@@ -42,10 +42,8 @@ def test_thresholds_are_those_of_the_code():
         assert f"{100 * diagnostics.FEW:g} %" in rows[name], name
     threshold = rows["score threshold"]
     assert f"below {diagnostics.CUT_SCORE:g}" in threshold
-    assert (
-        f"at least {diagnostics.ENOUGH_AT_EDGE} of them, and {100 * diagnostics.EDGE_SHARE:g} %"
-        in threshold
-    )
+    shares = f"{100 * diagnostics.EDGE_SHARE:g} %, and {diagnostics.EDGE_STEP:g} times"
+    assert f"at least {diagnostics.ENOUGH_AT_EDGE} of them, {shares}" in threshold
     assert f"fewer than {diagnostics.ENOUGH_TO_CUT} detections" in threshold
     assert f"beyond {diagnostics.TINY:g} px" in rows["normalised boxes"]
     assert f"more than {10 * diagnostics.TINY:g} px" in rows["normalised boxes"]
