@@ -97,15 +97,15 @@ def test_curves_rise_and_flatten(bench):
 def test_target_bands_recover_with_k(bench):
     synthetic, _, _ = bench
     regime = "incremental_uniform_targets"
-    starved = {}
+    few = {}
     for band in BANDS:
         rows = rows_of(synthetic, lambda s, band=band: s.target_band == band)
         curve = [mean_ap(bench, regime, k, rows) for k in ("0", "5", "25")]
         assert curve == sorted(curve), band
+        assert curve[0] == 0.0  # a name that stood on no training image is never given
         assert curve[-1] > 0.3
-        starved[band] = curve[0]
-    assert starved["near_genus"] > starved["mid_tribe"] >= starved["far_tribe"]
-    assert starved["near_genus"] > 0.05
+        few[band] = mean_ap(bench, regime, "1", rows)
+    assert few["near_genus"] > few["far_tribe"]  # relatives lend what they taught
     others = rows_of(synthetic, lambda s: s.trainable and not s.target_band)
     assert mean_ap(bench, regime, "0", others) > 0.75 * mean_ap(bench, regime, "25", others)
 

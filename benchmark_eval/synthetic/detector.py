@@ -89,7 +89,8 @@ class Quality:
     lent_by_tribe: float = 0.004
     most_lent: float = 0.8
     """An image of a congener (of another genus of the tribe) counts as this part of an image,
-    up to ``most_lent`` images from the genus and a quarter of that from the tribe."""
+    up to ``most_lent`` images from the genus and a quarter of that from the tribe; but a species
+    without an image of its own is never named."""
     species_spread: float = 0.9
     """Standard deviation of a species' own difficulty, in log-odds, the same for every model."""
     field_naming: float = 0.65
@@ -257,8 +258,11 @@ class Detector:
         ceiling = _logistic(_logit(np.full(n, q.naming_ceiling)) + difficulty)
         shift = self.traits.naming + spread * luck.standard_normal()
         shift += q.species_seed_spread * luck.standard_normal(n)
-        self.acquainted = _rise(known, q.naming_half, q.naming_slope)
-        self.naming = _logistic(_logit(ceiling * self.acquainted) + shift)
+        # whatever relatives teach, a name that stood on no training image is never given rightly
+        shown = images > 0
+        self.acquainted = _rise(known, q.naming_half, q.naming_slope) * shown
+        chance = np.where(shown, ceiling * self.acquainted, 0.5)
+        self.naming = _logistic(_logit(chance) + shift) * shown
         self.discernment = float(self.naming[self.trained].mean() / ceiling[self.trained].mean())
 
     def _misnamed(self, species: Ints, rng: np.random.Generator) -> Ints:
