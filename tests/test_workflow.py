@@ -408,7 +408,7 @@ def test_asking_deletes_nothing(sweep):
 
     good, before = sweep.compared(), results()
     sweep.configure(iou=0.75)
-    for asked in ("--lint", "--rulegraph", "--summary", "--unlock", "--report=report.html"):
+    for asked in ("--lint", "--rulegraph", "--summary", "--report=report.html"):
         sweep.run(asked)
         assert results() == before, asked
     assert sweep.planned() == (ALL, AFTER)
