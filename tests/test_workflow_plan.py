@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from base64 import urlsafe_b64encode
@@ -23,6 +24,7 @@ from benchmark_eval.recovery import (
     remaking,
     set_aside_broken_index,
 )
+from benchmark_eval.sweep import aggregate
 
 
 @pytest.fixture
@@ -168,6 +170,46 @@ def test_training_annotations_are_part_of_the_sweep(sweep):
         plan()
         texts.append(stamp.read_text())
     assert texts[0] != texts[1]
+
+
+@pytest.fixture
+def swept(base, tmp_path, monkeypatch):
+    """A sweep that has run, whose manifest and config then name files of two more kinds."""
+    sweep = base.copy(tmp_path / "sweep")
+    data = sweep.folder / "data"
+    shutil.copy(data / "benchmark/detection/annotations_coco/train.json", data / "subset.json")
+    (data / "own.py").write_text("def own_metrics(evaluation):\n    return {'n': 1}\n")
+    lines = (data / "manifest.csv").read_text().splitlines()
+    lines = [f"{lines[0]},train_annotations", *(f"{line},subset.json" for line in lines[1:])]
+    (data / "manifest.csv").write_text("\n".join(lines) + "\n")
+    sweep.configure(own_metrics="data/own.py")
+    monkeypatch.chdir(sweep.folder)
+    return sweep
+
+
+def aggregate_as_the_job_does():
+    return aggregate(
+        eval_dir="results/models",
+        manifest="data/manifest.csv",
+        benchmark="results/benchmark/index.npz",
+        output_dir="results/aggregated",
+        own_metrics="data/own.py",
+        stamp="results/.state/sweep.json",
+    )
+
+
+@pytest.mark.parametrize("changed", ["subset.json", "own.py"])
+def test_what_changes_between_plan_and_tables_leaves_none(swept, changed):
+    plan()
+    assert aggregate_as_the_job_does().inputs.train_annotations.keys() == MODELS.keys()
+    with (swept.folder / "data" / changed).open("a") as stream:
+        stream.write("\n")
+    with pytest.raises(InputError, match="it changed while the workflow ran") as caught:
+        aggregate_as_the_job_does()
+    assert len(caught.value.problems) == (len(MODELS) if changed == "subset.json" else 1)
+    assert not (swept.folder / "results/aggregated/aggregated.json").exists()
+    plan()
+    aggregate_as_the_job_does()
 
 
 # outdated results
