@@ -50,7 +50,9 @@ HELD_OUT_SHARE = 0.005
 """Share of detections named as a species without a training image; a detector with an output for
 every category of the benchmark leaves a few by chance."""
 LARGE = 50_000
-"""Detections above which ties and doubles are looked for in an even part of them first."""
+"""Detections above which doubles are looked for in an even part of them first."""
+ENOUGH_FOR_TIES = 10_000
+"""Detections, evenly over the file, that tell how often scores tie."""
 REPEATED_SHARE = 0.001
 """Share of detections that repeat another to the last digit; suppression leaves none."""
 CUT_SCORE = 0.05
@@ -458,7 +460,7 @@ def _tied_scores(evidence: Evidence) -> Iterator[str]:
     n = len(evidence.predictions)
     if n < ENOUGH_SCORES:
         return
-    every = -(-n // LARGE)
+    every = -(-n // ENOUGH_FOR_TIES)
     score = np.sort(evidence.predictions.score[::every])
     start = np.flatnonzero(np.r_[True, score[1:] != score[:-1]])
     times = np.diff(np.r_[start, len(score)])

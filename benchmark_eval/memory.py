@@ -61,9 +61,10 @@ def _control_groups() -> Iterator[int]:
             for group in (folder, *folder.parents):
                 if group == root.parent:
                     break
-                with contextlib.suppress(OSError, ValueError, KeyError):  # "max" is no limit
+                with contextlib.suppress(OSError, ValueError, KeyError):
+                    most = int((group / limit).read_text())  # "max" is no limit
                     taken = int((group / used).read_text()) - _file_cache(group)
-                    yield max(int((group / limit).read_text()) - taken, 0)
+                    yield max(most - taken, 0)
 
 
 def _file_cache(group: Path) -> int:

@@ -49,6 +49,9 @@ MEMORY_PER_BYTE = 4.0
 """Memory that an evaluation takes for each byte of JSON text, beside what it takes for none
 (measured: 197 MB in all for 44 MB of text, 45 MB for an empty list; 642 MB for 176 MB)."""
 
+FREELY = 4 * 1024 * 1024
+"""Bytes of text that are read without asking what memory is free: numpy alone takes as much."""
+
 LISTING_PER_BYTE = 16.0
 """The same for reading a faulty file as plain JSON, to list every fault."""
 
@@ -199,10 +202,9 @@ class _Source:
         self._raw = stream
         self._stream = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if self.packed else stream
         self._read = 0
-        free = available_memory()
-        self._most = math.inf if free is None else free / MEMORY_PER_BYTE
+        self._most: float | None = None  # not yet asked for
         if not self.packed:
-            check_size(self.size, MEMORY_PER_BYTE)
+            self._check(self.size)
 
     def __enter__(self) -> _Source:
         return self
@@ -215,13 +217,24 @@ class _Source:
         """The next ``size`` bytes of text, or what is left of it."""
         block = self._stream.read(size)
         self._read += len(block)
-        if self._read > self._most:
-            check_size(self._read, MEMORY_PER_BYTE)
+        self._check(self._read)
         return block
+
+    def _check(self, size: int) -> None:
+        """Refuse (``OSError``) text of ``size`` bytes where memory cannot hold its detections."""
+        if size > FREELY and size > self._limit():
+            check_size(size, MEMORY_PER_BYTE)
+
+    def _limit(self) -> float:
+        """The bytes of text that there was memory for when it was first asked for."""
+        if self._most is None:
+            free = available_memory()
+            self._most = math.inf if free is None else free / MEMORY_PER_BYTE
+        return self._most
 
     def read_all(self) -> bytes:
         """All text, for reading it as plain JSON; ``MemoryError`` where there is too little."""
-        most = self._most * MEMORY_PER_BYTE / LISTING_PER_BYTE
+        most = self._limit() * MEMORY_PER_BYTE / LISTING_PER_BYTE
         blocks = []
         while block := self.read(PIECE):
             blocks.append(block)

@@ -120,6 +120,7 @@ def test_a_file_beyond_the_memory_that_is_free_ends_in_a_message(folder, monkeyp
     for free, fits in ((4 * len(text), True), (4 * len(text) - 4, False)):
         monkeypatch.setattr(reading, "available_memory", lambda free=free: free)
         monkeypatch.setattr(module, "available_memory", lambda free=free: free)
+        monkeypatch.setattr(module, "FREELY", 0)
         if fits:
             assert len(read_predictions(folder / name, benchmark, "iid_test")) == 20_000
         else:
@@ -136,6 +137,7 @@ def test_without_memory_to_list_all_faults_the_first_one_is_told(folder, monkeyp
     benchmark = load_benchmark(folder)
     for place in (reading, module):
         monkeypatch.setattr(place, "available_memory", lambda: 10 * len(text))
+        monkeypatch.setattr(module, "FREELY", 0)
     with pytest.raises(InputError) as fault:
         read_predictions(folder / "iid_test_predictions.json", benchmark, "iid_test")
     message = str(fault.value)
