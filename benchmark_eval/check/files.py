@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.diagnostics import Evidence, warnings_of
 from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.memory import keep_freed_memory
 from benchmark_eval.predictions import read_predictions
 
 Progress = Callable[[str, int, int], None]
@@ -80,6 +81,7 @@ _context: Context | None = None
 def _start(context: Context) -> None:
     """What every process keeps, so that it is sent once and not with each file."""
     global _context  # noqa: PLW0603
+    keep_freed_memory()
     _context = context
 
 

@@ -49,7 +49,9 @@ def command(
     and notes), 1: problems, 2: could not run.
     """
     from benchmark_eval.check import read_request, run_check
+    from benchmark_eval.memory import keep_freed_memory
 
+    keep_freed_memory()
     request = read_request(
         configfile,
         benchmark_dir=benchmark_dir,
