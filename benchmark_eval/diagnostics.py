@@ -503,9 +503,9 @@ def _score_threshold(evidence: Evidence) -> Iterator[str]:
 
 def _repeated(evidence: Evidence) -> Iterator[str]:
     found = evidence.predictions
-    columns = [found.image, found.category, found.score, *found.boxes.T]
+    columns = [found.score, *found.boxes.T, found.image, found.category]
     mixed = np.zeros(len(found), np.uint64)
-    for column in columns:
+    for column in columns[:3]:  # score and corner alone are hardly ever those of another record
         mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
     # equal records have equal sums, so that each is in the same part as its double
     part = np.sort(mixed[mixed % np.uint64(16) == 0] if len(mixed) > LARGE else mixed)
