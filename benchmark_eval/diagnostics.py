@@ -11,12 +11,13 @@ small beside that of the matching.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark_eval.benchmark import Benchmark, SplitTruth
 from benchmark_eval.coco import CAPS
@@ -501,17 +502,25 @@ def _score_threshold(evidence: Evidence) -> Iterator[str]:
         )
 
 
+def _mixed(columns: Sequence[Ints | Floats]) -> NDArray[np.uint64]:
+    """One number a record: the same for records that are the same, hardly ever for others."""
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
+    return mixed
+
+
 def _repeated(evidence: Evidence) -> Iterator[str]:
     found = evidence.predictions
     columns = [found.score, *found.boxes.T, found.image, found.category]
-    mixed = np.zeros(len(found), np.uint64)
-    for column in columns[:3]:  # score and corner alone are hardly ever those of another record
-        mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
-    # equal records have equal sums, so that each is in the same part as its double
-    part = np.sort(mixed[mixed % np.uint64(16) == 0] if len(mixed) > LARGE else mixed)
-    if not (part[1:] == part[:-1]).any():
+    # equal records have equal sums of score and corner, so that each is in one part with its double
+    part = np.arange(len(found))
+    if len(found) > LARGE:
+        part = np.flatnonzero(_mixed(columns[:3]) >> np.uint64(60) == 0)
+    sums = np.sort(_mixed([column[part] for column in columns]))
+    if not (sums[1:] == sums[:-1]).any():
         return
-    order = np.argsort(mixed, kind="stable")
+    order = np.argsort(_mixed(columns), kind="stable")
     same = np.ones(len(order) - 1, np.bool_)
     for column in columns:
         same &= column[order[1:]] == column[order[:-1]]
