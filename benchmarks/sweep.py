@@ -157,12 +157,8 @@ def make_trivial(folder: Path, n: int) -> list[str]:
             (folder / "in" / str(i) / name).touch()
     command = [str(BIN / "snakemake"), "--directory", str(folder), "--quiet", "all"]
     command += ["--snakefile", str(folder / "Snakefile"), "--cores", "2"]
-    # let snakemake itself record the outputs as made, without running a thousand shells
-    for i in range(n):
-        (folder / "out" / str(i)).mkdir(parents=True)
-        for name in ("a", "b", "c", "d", "e"):
-            (folder / "out" / str(i) / f"{name}.txt").touch()
-    subprocess.run([*command, "--touch"], check=True, capture_output=True)
+    # run in earnest: of files that are only there Snakemake has no records, and compares nothing
+    subprocess.run(command, check=True, capture_output=True)
     return command
 
 

@@ -89,9 +89,20 @@ def summaries(wildcards):
     return [f"results/models/{m}/{m}_summary.json" for m in PLAN.models]
 
 
-def every_model_file(wildcards):
+def absent_model_files(wildcards):
+    """What evaluations leave beside the summaries that the tables ask for, where it is not there.
+
+    What is there needs no asking for: an evaluation that runs again makes all its files. To ask
+    for each of them costs Snakemake a second for a thousand models.
+    """
     asked(PLAN.require_set)
-    return [path.format(model=m) for m in PLAN.models for path in rules.evaluate_model.output]
+    paths = [str(path) for path in rules.evaluate_model.output]
+    return [
+        path.format(model=model)
+        for path, place in zip(paths, map(on_disk, paths))
+        for model in PLAN.models
+        if not os.path.exists(place.format(model=model))
+    ]
 
 
 def summaries_of(regime):
