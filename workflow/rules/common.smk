@@ -96,12 +96,12 @@ def absent_model_files(wildcards):
     for each of them costs Snakemake a second for a thousand models.
     """
     asked(PLAN.require_set)
-    paths = [str(path) for path in rules.evaluate_model.output]
+    paths = rules.evaluate_model.output  # with the prefix of a module, and marked so
     return [
         path.format(model=model)
-        for path, place in zip(paths, map(on_disk, paths))
+        for path, plain in zip(paths, map(str, paths))
         for model in PLAN.models
-        if not os.path.exists(place.format(model=model))
+        if not os.path.exists(plain.format(model=model))
     ]
 
 
