@@ -19,6 +19,10 @@ LARGEST_WHOLE = 2**53
 """From here up a float may stand for another whole number than was written."""
 
 
+_FLOAT = b"\xcb"
+"""What stands before a double in MessagePack."""
+
+
 class Box(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
     """[x, y, w, h] in px as JSON has it: four numbers, no more and no less."""
 
@@ -53,9 +57,12 @@ class NumberColumns:
         size = len(records) * self._layout.itemsize
         start = len(self._table) - size
         # a list's length takes one byte, three or five
-        assert start in (1, 3, 5), "records of unequal length"
+        if start not in (1, 3, 5):
+            raise AssertionError("records of unequal length")
         table = np.frombuffer(self._table, self._layout, len(records), start)
         names = [name for name in self._layout.names or () if table[name].dtype.names]
+        if any((table[name]["mark"][-1:] != _FLOAT).any() for name in names):
+            raise AssertionError("a number that is no double")
         return {name: table[name]["value"].astype(np.float64) for name in names}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,10 +174,10 @@ def _pairs_of(
     if not len(rows):
         none = np.empty(0, np.int64), np.empty(0)
         return none[0], none[0], none[1], none[1], np.empty(0, np.bool_)
-    middle = _middles(truth.boxes[rows])
-    order = np.lexsort((middle[:, 0], truth.image[rows]))
-    rows, middle = rows[order], middle[order]
-    near = _Near(detections.boxes, truth.boxes[rows], middle, floor, crowd=crowd)
+    centre = _centres(truth.boxes[rows])
+    order = np.lexsort((centre[:, 0], truth.image[rows]))
+    rows, centre = rows[order], centre[order]
+    near = _Near(detections.boxes, truth.boxes[rows], centre, floor, crowd=crowd)
     low, high = near.windows(detections.image, truth.image[rows], len(truth.image_ids))
     count = high - low
     ends = np.cumsum(count)
@@ -195,42 +196,57 @@ def _pairs_of(
     return detection, rows[at], iou, overlap, np.full(len(detection), crowd)
 
 
-def _middles(boxes: Floats) -> Floats:
-    """(boxes, 2) the middle of each box."""
+def _centres(boxes: Floats) -> Floats:
+    """(boxes, 2) the centre of each box: x, y in px."""
     return boxes[:, :2] + boxes[:, 2:] / 2
 
 
+def _farthest(boxes: Floats) -> float:
+    """The largest absolute number in boxes."""
+    return max(float(boxes.max(initial=0.0)), -float(boxes.min(initial=0.0)))
+
+
+def _too_thin(boxes: Floats) -> Bools:
+    """Boxes with a side so short, for where they lie, that its far end is rounded noticeably.
+
+    An IoU that is computed from such an end (pycocotools' as ours) can be any number.
+    """
+    limit: Any = 1e7 * np.spacing(_farthest(boxes))
+    if limit > 1e-3:
+        limit = 1e7 * np.spacing(np.abs(boxes).max(axis=1))
+    thin: Bools = np.minimum(boxes[:, 2], boxes[:, 3]) < limit
+    return thin
+
+
 class _Near:
-    """Detections and ground truth of one kind, and how far apart their middles may lie.
+    """Detections and ground truth of one kind, and how far apart their centres may lie.
 
     IoU >= t asks that the boxes share at least the fraction t of either width. With widths w
-    and v, they share at most (w + v) / 2 - d, d being the distance of the middles; so d is at
+    and v, they share at most (w + v) / 2 - d, d being the distance of the centres; so d is at
     most w (1 - t), or w (1 - t) / 2t where t < 0.5. The same for heights. A crowd region may be
     of any size: there is no such bound.
     """
 
     def __init__(
-        self, boxes: Floats, true: Floats, true_middle: Floats, floor: float, *, crowd: bool
+        self, boxes: Floats, true: Floats, true_centre: Floats, floor: float, *, crowd: bool
     ) -> None:
-        self.boxes, self.true, self.true_middle = boxes, true, true_middle
+        self.boxes, self.true, self.true_centre = boxes, true, true_centre
         self.floor, self.crowd = floor, crowd
         self.area = boxes[:, 2] * boxes[:, 3]
         self.true_area = true[:, 2] * true[:, 3]
-        self.farthest = max(
-            *(float(b.max(initial=0.0)) for b in (boxes, true)),
-            *(-float(b.min(initial=0.0)) for b in (boxes, true)),
-        )
+        self.farthest = _farthest(true)
         # beyond this size sums lose the millihundredths of a pixel that the slack allows for, and
         # a floor so low that 1 / floor pixels are any image (or no number) leaves nothing out
         self.bounded = not crowd and floor >= 1e-9 and self.farthest < FARTHEST
         if self.bounded:
             size = boxes[:, 2:]
             slack = (1e-3 + 1e-6 * size) / floor
-            self.middle = _middles(boxes)
+            self.centre = _centres(boxes)
             self.reach = size * max(1 - floor, (1 - floor) / (2 * floor)) + slack
+            self.reach[_too_thin(boxes)] = np.inf
 
     def windows(self, image: Ints, truth_image: Ints, n_images: int) -> tuple[Ints, Ints]:
-        """Range of ground truth (sorted by image, then middle) to measure each detection with.
+        """Range of ground truth (sorted by image, then centre) to measure each detection with.
 
         ``image`` is each detection's image, ``truth_image`` each ground truth's.
         """
@@ -240,10 +256,12 @@ class _Near:
         stride = 4 * self.farthest + 4
         if not self.bounded or stride * n_images > FARTHEST:
             return low, high
-        line = truth_image * stride + self.true_middle[:, 0]
-        middle = image * stride + self.middle[:, 0]
-        left = np.searchsorted(line, middle - self.reach[:, 0], side="left")
-        right = np.searchsorted(line, middle + self.reach[:, 0], side="right")
+        line = truth_image * stride + self.true_centre[:, 0]
+        ends = 2 * self.farthest + 1  # no centre of ground truth lies beyond
+        begin = np.clip(self.centre[:, 0] - self.reach[:, 0], -ends, ends)
+        end = np.clip(self.centre[:, 0] + self.reach[:, 0], -ends, ends)
+        left = np.searchsorted(line, image * stride + begin, side="left")
+        right = np.searchsorted(line, image * stride + end, side="right")
         low = np.maximum(low, left)
         return low, np.maximum(low, np.minimum(high, right))
 
@@ -252,7 +270,7 @@ class _Near:
         detection = np.repeat(np.arange(start, start + len(count)), count)
         at = np.arange(len(detection)) + np.repeat(low - (np.cumsum(count) - count), count)
         if self.bounded:
-            distance = np.abs(self.middle[detection, 1] - self.true_middle[at, 1])
+            distance = np.abs(self.centre[detection, 1] - self.true_centre[at, 1])
             near = distance <= self.reach[detection, 1]
             detection, at = detection[near], at[near]
         x, y, w, h = self.boxes[detection].T
@@ -481,4 +499,6 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     judged = detections.by_image[(is_hit | ~on_crowd)[detections.by_image]]
     pair_key = scored.detection * n_truth + scored.truth
     hit_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
+    # where sides are lost in rounding, union and intersection can be too
+    hit_iou = np.where(np.isfinite(hit_iou), hit_iou, 1.0)
     return Localisation(iou, hit, found, hit_iou, missed, judged)

@@ -10,22 +10,34 @@ _CGROUP = Path("/sys/fs/cgroup")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 """glibc's names (malloc.h) of when freed memory goes back to the system, and when an allocation
 comes from the system by itself."""
-_LARGEST = 2**31 - 1
+_LARGEST_MMAP = 32 * 2**20
+"""The most bytes that every version of glibc takes for the latter."""
 
 
 def keep_freed_memory() -> None:
     """Keep what is freed for the next allocation, for a process that soon ends anyway.
 
     The C library of Linux gives every freed array of some size back to the system, which hands
-    out the next one page by page, each filled with zeros: a tenth of the time of an evaluation.
-    Where there is no such library nothing is changed.
+    out the next one page by page, each filled with zeros. Where there is no such library, or it
+    refuses, nothing is changed.
     """
+    # the second without the first would freeze a threshold that else grows with what is freed
+    if _tell_c_library("mallopt", _M_MMAP_THRESHOLD, _LARGEST_MMAP):
+        _tell_c_library("mallopt", _M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def give_back_freed_memory() -> None:
+    """Give what ``keep_freed_memory`` holds back to the system, before memory is asked for."""
+    _tell_c_library("malloc_trim", 0)
+
+
+def _tell_c_library(function: str, *values: int) -> int:
+    """What a function of this process's C library answers; 0 where there is no such function."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError, TypeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, _LARGEST)
-        mallopt(_M_TRIM_THRESHOLD, _LARGEST)
+        return int(getattr(ctypes.CDLL(None), function)(*values))
+    return 0
 
 
 def available_memory() -> int | None:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -34,7 +34,7 @@ from benchmark_eval.columns import (
     whole_column,
 )
 from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.memory import available_memory
+from benchmark_eval.memory import available_memory, give_back_freed_memory
 from benchmark_eval.reading import check_size, open_input
 from benchmark_eval.repeated_keys import has_repeated_keys, repeated
 from benchmark_eval.results import OnInvalid
@@ -46,8 +46,8 @@ LONGEST_RECORD = 64 * 1024 * 1024
 """Bytes of text without the end of a record after which the file is no list of detections."""
 
 MEMORY_PER_BYTE = 4.0
-"""Memory that an evaluation takes for each byte of JSON text, beside what it takes for none
-(measured: 197 MB in all for 44 MB of text, 45 MB for an empty list; 642 MB for 176 MB)."""
+"""Memory that an evaluation takes for each byte of JSON text, beside what it takes for none: some
+300 bytes a box (``make bench`` measures it), of which the text has 88 and may have fewer."""
 
 FREELY = 4 * 1024 * 1024
 """Bytes of text that are read without asking what memory is free: numpy alone takes as much."""
@@ -182,7 +182,7 @@ def predictions_file(predictions_dir: str | Path, split: str) -> Path:
 
 MOST_CUTS = 100
 """Braces that are tried for a cut in one piece; records have no more within them."""
-_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+_BETWEEN = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 
 
 class _EndlessError(OSError):
@@ -195,27 +195,45 @@ class _Source:
     ``OSError`` when there is more text than memory can hold the detections of, packed or not.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, digest: bool) -> None:
         self.packed = path.suffix == ".gz"
-        stream = open_input(path)
-        self.size = os.fstat(stream.fileno()).st_size
-        self._raw = stream
-        self._stream = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if self.packed else stream
+        self._file = open_input(path)
+        self._hash = hashlib.sha256() if digest else None
+        self._stream = gzip.GzipFile(fileobj=cast("Any", self)) if self.packed else None
         self._read = 0
         self._most: float | None = None  # not yet asked for
         if not self.packed:
-            self._check(self.size)
+            try:
+                self._check(os.fstat(self._file.fileno()).st_size)
+            except OSError:
+                self._file.close()
+                raise
 
     def __enter__(self) -> _Source:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stream.close()
-        self._raw.close()
+        if self._stream is not None:
+            self._stream.close()
+        self._file.close()
 
-    def read(self, size: int) -> bytes:
+    @property
+    def sha256(self) -> str:
+        """The digest of the file's bytes as stored, once all are read; blank if not wanted."""
+        while self.read(PIECE):
+            pass
+        return "" if self._hash is None else self._hash.hexdigest()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next ``size`` bytes as they are stored (what a packed file is unpacked from)."""
+        block = self._file.read(size)
+        if self._hash is not None:
+            self._hash.update(block)
+        return block
+
+    def text(self, size: int) -> bytes:
         """The next ``size`` bytes of text, or what is left of it."""
-        block = self._stream.read(size)
+        block = self.read(size) if self._stream is None else self._stream.read(size)
         self._read += len(block)
         self._check(self._read)
         return block
@@ -234,16 +252,18 @@ class _Source:
 
     def read_all(self) -> bytes:
         """All text, for reading it as plain JSON; ``MemoryError`` where there is too little."""
+        give_back_freed_memory()
+        self._most = None
         most = self._limit() * MEMORY_PER_BYTE / LISTING_PER_BYTE
         blocks = []
-        while block := self.read(PIECE):
+        while block := self.text(PIECE):
             blocks.append(block)
             if self._read > most:
                 raise MemoryError
         return b"".join(blocks)
 
 
-def _pieces(stream: _Source, hasher: Any) -> Iterator[memoryview]:
+def _pieces(stream: _Source) -> Iterator[memoryview]:
     """The text of a JSON list in pieces that are lists themselves, cut between two records.
 
     A piece lies in a buffer that the next one overwrites. A cut at ``},{`` that is not between
@@ -252,9 +272,7 @@ def _pieces(stream: _Source, hasher: Any) -> Iterator[memoryview]:
     then falls back to reading the whole file. So a wrong cut can never give wrong records.
     """
     text = bytearray()
-    while block := stream.read(PIECE):
-        if hasher is not None:
-            hasher.update(block)
+    while block := stream.text(PIECE):
         text += block
         cut = _last_cut(text)
         if cut is None:
@@ -286,12 +304,12 @@ def _last_cut(text: bytearray) -> tuple[int, int] | None:
     return None
 
 
-def _typed_columns(stream: _Source, hasher: Any) -> _Columns:
+def _typed_columns(stream: _Source) -> _Columns:
     """Decode piece by piece; ``msgspec.DecodeError`` at the first fault."""
     decoder = msgspec.json.Decoder(list[_Prediction])
     columns = NumberColumns(_Prediction)
     parts: dict[str, list[Any]] = {name: [] for name in _Prediction.__struct_fields__}
-    for piece in _pieces(stream, hasher):
+    for piece in _pieces(stream):
         try:
             found: dict[str, Any] = columns.of(decoder.decode(piece))
             for name in ("image_id", "category_id"):
@@ -513,14 +531,10 @@ def _check_values(
 
 def _read_columns(path: Path, faults: _Faults, *, digest: bool) -> tuple[_Columns, Ints, str]:
     """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
-    hasher = hashlib.sha256() if digest else None
     try:
-        with _Source(path) as stream:
-            columns = _typed_columns(stream, hasher)
-        place = np.arange(len(columns.score))
-        if hasher is not None and path.suffix == ".gz":
-            hasher = _hash_file(path)
-        return columns, place, hasher.hexdigest() if hasher is not None else ""
+        with _Source(path, digest=digest) as stream:
+            columns = _typed_columns(stream)
+            return columns, np.arange(len(columns.score)), stream.sha256
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         first = str(error)  # told fault by fault below, outside the handler: no context is chained
     except (OSError, EOFError, zlib.error) as error:
@@ -528,20 +542,14 @@ def _read_columns(path: Path, faults: _Faults, *, digest: bool) -> tuple[_Column
     except MemoryError:
         raise _no_memory(faults.file, "") from None
     try:
-        with _Source(path) as stream:
-            data = stream.read_all()
-        sha256 = _hash_file(path).hexdigest() if digest else ""
+        with _Source(path, digest=digest) as stream:
+            data, sha256 = stream.read_all(), stream.sha256
         columns, place = _tolerant_columns(data, faults)
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, faults.file, error) from None
     except MemoryError:
         raise _no_memory(faults.file, first) from None
     return columns, place, sha256
-
-
-def _hash_file(path: Path) -> Any:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256")
 
 
 def _unreadable(path: Path, file: str, error: Exception) -> InputError:

@@ -12,7 +12,7 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-from benchmark_eval.memory import available_memory
+from benchmark_eval.memory import available_memory, give_back_freed_memory
 
 _KINDS = (
     (stat.S_ISDIR, errno.EISDIR, "a folder"),
@@ -42,6 +42,9 @@ def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
 def check_size(size: int, memory_per_byte: float) -> None:
     """Refuse (``OSError``) ``size`` bytes of text whose content memory cannot hold."""
     free = available_memory()
+    if free is not None and size * memory_per_byte > free:
+        give_back_freed_memory()
+        free = available_memory()
     if free is not None and size * memory_per_byte > free:
         raise OSError(
             errno.EFBIG,

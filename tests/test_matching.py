@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pycocotools import mask
 
 from benchmark_eval import matching
 from benchmark_eval.benchmark import SplitTruth
@@ -190,15 +191,86 @@ SHIFTS = st.floats(-1, 1)
 
 @settings(max_examples=400, deadline=None)
 @given(at=st.floats(-1e5, 1e5), w=SIZES, v=SIZES, shift=SHIFTS, floor=st.floats(0.001, 1))
-def test_the_middles_of_boxes_that_reach_the_floor_lie_near(at, w, v, shift, floor):
+def test_the_centres_of_boxes_that_reach_the_floor_lie_near(at, w, v, shift, floor):
     """A row of boxes of one height: IoU is a matter of one axis, on which the bound is sharp."""
     true = np.array([[at, 5.0, w, 10.0]])
     found = np.array([[at + shift * (w + v), 5.0, v, 10.0]])
     iou, _ = iou_of(found[0], true[0])
-    near = matching._Near(found, true, matching._middles(true), floor, crowd=False)
+    near = matching._Near(found, true, matching._centres(true), floor, crowd=False)
     low, high = near.windows(np.array([0]), np.array([0]), 1)
     if iou >= floor:
         assert (low.tolist(), high.tolist()) == ([0], [1])
         assert near.measure(0, low, high - low)[2].tolist() == [iou]
     else:
         assert not len(near.measure(0, low, high - low)[2])
+
+
+def pairs_of_two(true, found, floor):
+    """The IoU that is found of one detection and one ground truth, alone on an image."""
+    true, found = np.array([true], np.float64), np.array([found], np.float64)
+    near = matching._Near(found, true, matching._centres(true), floor, crowd=False)
+    low, high = near.windows(np.array([0]), np.array([0]), 1)
+    return near.measure(0, low, high - low)[2].tolist()
+
+
+def turned(box):
+    return [box[1], box[0], box[3], box[2]]
+
+
+@pytest.mark.parametrize("at", [0.0, 4000.0, -37.5])
+@pytest.mark.parametrize(
+    ("true", "found", "iou"),
+    [  # as far apart as boxes of this IoU can be: one lies within the other, at an end of it
+        ([0, 0, 100, 10], [0, 0, 50, 10], 0.5),
+        ([0, 0, 100, 10], [50, 0, 50, 10], 0.5),
+        ([0, 0, 50, 10], [0, 0, 100, 10], 0.5),
+        ([50, 0, 50, 10], [0, 0, 100, 10], 0.5),
+        ([0, 0, 100, 10], [75, 0, 25, 10], 0.25),
+        ([0, 0, 25, 10], [0, 0, 100, 10], 0.25),
+        ([0, 0, 100, 10], [0, 0, 80, 10], 0.8),
+        ([20, 0, 80, 10], [0, 0, 100, 10], 0.8),
+    ],
+)
+def test_the_farthest_boxes_that_reach_the_floor_are_found(true, found, iou, at):
+    true = [true[0] + at, true[1] + at, *true[2:]]
+    found = [found[0] + at, found[1] + at, *found[2:]]
+    assert pairs_of_two(true, found, iou) == [iou]
+    assert pairs_of_two(turned(true), turned(found), iou) == [iou]
+    assert pairs_of_two(true, found, iou + 1e-9) == []
+
+
+@pytest.mark.parametrize("at", [1000.0, 1e6])
+def test_sides_that_are_lost_in_rounding_are_paired_as_pycocotools_does(at):
+    unit = np.spacing(at)
+    true, found = [0, at, 300, 0.6 * unit], [0, at, 100, 0.6 * unit]
+    (expected,) = mask.iou(np.array([found]), np.array([true]), [0])
+    assert expected > 0.7  # where exact arithmetic says a third
+    assert pairs_of_two(true, found, 0.5) == expected.tolist()
+
+
+def test_one_box_far_out_leaves_the_windows_of_the_others_narrow():
+    boxes = np.array([[i * 100.0, 0.0, 50.0, 50.0] for i in range(40)])
+    found = np.concatenate([boxes, [[1e13, 0.0, 50.0, 50.0], [-1e300, 0.0, 1.0, 1.0]]])
+    near = matching._Near(found, boxes, matching._centres(boxes), 0.5, crowd=False)
+    low, high = near.windows(np.zeros(42, np.int64), np.zeros(40, np.int64), 1)
+    assert (high - low).tolist() == [1] * 40 + [40, 40]  # they alone are measured with all
+
+
+def test_an_iou_lost_in_rounding_is_no_infinity():
+    unit = np.spacing(1000.0)
+    box = [0.0, 1000.0 + unit, 100.0, unit / 2]
+    assert pairs_of_two(box, box, 0.5) == [np.inf]  # as pycocotools has it
+    truth = split([[0, *box, False]])
+    predictions = Predictions(
+        image=np.array([0]),
+        category=np.array([0]),
+        boxes=np.array([box]),
+        score=np.array([1.0]),
+        left_out=None,
+        dropped={},
+        file="",
+        sha256="",
+    )
+    detections = order_detections(predictions, 1)
+    local = matching.localise(detections, truth, find_pairs(detections, truth, 0.5), 0.5)
+    assert local.hit_iou.tolist() == [1.0]

@@ -294,3 +294,23 @@ def test_the_smallest_and_the_largest_id_are_ids_on_either_way_of_reading(
         with pytest.raises(InputError) as fault:
             read(benchmark, tmp_path, json.dumps([record(category_id=number), other]))
         assert fault.value.problems[0].kind == "category-id-unknown"
+
+
+@pytest.mark.parametrize("blank", ["\f", "\v", "\x1c", "\u00a0"])
+def test_only_blanks_of_json_stand_between_records(benchmark, tmp_path, blank):
+    text = json.dumps([record(), record()]).replace("}, {", f"}},{blank}{{")
+    with pytest.raises(InputError, match="a JSON list of detections"):
+        read(benchmark, tmp_path, text)
+
+
+def test_a_packed_file_is_digested_as_it_is_unpacked(benchmark, tmp_path):
+    """Two members and what stands behind them: the digest is that of all bytes stored."""
+    text = json.dumps([record()] * 3).encode()
+    packed = gzip.compress(text[:20]) + gzip.compress(text[20:]) + bytes(700)
+    path = tmp_path / "iid_test_predictions.json.gz"
+    path.write_bytes(packed)
+    found = read_predictions(path, benchmark, "iid_test")
+    assert len(found) == 3
+    assert found.sha256 == hashlib.sha256(packed).hexdigest()
+    dropped = read_predictions(path, benchmark, "iid_test", "drop")
+    assert dropped.sha256 == found.sha256

@@ -16,7 +16,11 @@ from benchmark_eval import memory, reading
 from benchmark_eval import predictions as module
 from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.errors import InputError
-from benchmark_eval.memory import available_memory, keep_freed_memory
+from benchmark_eval.memory import (
+    available_memory,
+    give_back_freed_memory,
+    keep_freed_memory,
+)
 from benchmark_eval.predictions import read_predictions
 from benchmark_eval.reading import open_input, read_input
 
@@ -261,3 +265,27 @@ def test_another_c_library_changes_nothing(monkeypatch, library):
 
     monkeypatch.setattr("ctypes.CDLL", no_library)
     keep_freed_memory()
+    give_back_freed_memory()
+
+
+def test_a_library_that_refuses_one_setting_is_not_left_with_the_other(monkeypatch):
+    asked = []
+
+    class Library:
+        def mallopt(self, name, value):
+            asked.append((name, value))
+            return 0
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _: Library())
+    keep_freed_memory()
+    assert asked == [(-3, 32 * 2**20)]  # what every glibc takes: HEAP_MAX_SIZE / 2 on 64 bits
+
+
+def test_kept_memory_is_given_back_before_a_file_is_refused(monkeypatch, tmp_path):
+    given = []
+    monkeypatch.setattr(reading, "give_back_freed_memory", lambda: given.append(1))
+    monkeypatch.setattr(reading, "available_memory", lambda: 1_000 * len(given))
+    reading.check_size(400, 2.0)
+    assert given == [1]
+    with pytest.raises(OSError, match="of text"):
+        reading.check_size(40_000, 2.0)
