@@ -298,7 +298,7 @@ RESIZED = {
     f"{SHORT_AND_LONG[1]} px",
     "stretched": "stretched to {0:g}x{0:g} px",
     "padded": "resized to a longest side of {0:g} px in the middle of a square",
-    "factor": "made smaller by a factor of {0:.3g}",
+    "factor": "made {2} by a factor of {1:.3g}",
 }
 
 
@@ -319,10 +319,12 @@ def _resized(evidence: Evidence) -> Iterator[str]:
         return
     fits = evidence.fits_as(_resized_boxes(best.boxes, size, way, length))
     if explains(fits, as_is) and fits.sum() >= FEW * len(best):
+        how = "smaller" if length >= 1 else "larger"
+        told = RESIZED[way].format(length, max(length, 1 / length), how)
         yield (
             f"{int(as_is.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
             f"specimen as they stand, {int(fits.sum()):,} when read as pixels of an image "
-            f"{RESIZED[way].format(length)}; the best boxes reach {reach:g} px, in images of up to "
+            f"{told}; the best boxes reach {reach:g} px, in images of up to "
             f"{np.nanmax(size):g} px: likely boxes of the resized image, not scaled back"
         )
 
@@ -513,10 +515,11 @@ def _mixed(columns: Sequence[Ints | Floats]) -> NDArray[np.uint64]:
 def _repeated(evidence: Evidence) -> Iterator[str]:
     found = evidence.predictions
     columns = [found.score, *found.boxes.T, found.image, found.category]
-    # equal records have equal sums of score and corner, so that each is in one part with its double
+    # equal records have equal sums of score and corner, so that a record is in one part with its
+    # duplicate; of 51 in 51,000, the fewest that are told, a part of an eighth misses all in 0.1 %
     part = np.arange(len(found))
     if len(found) > LARGE:
-        part = np.flatnonzero(_mixed(columns[:3]) >> np.uint64(60) == 0)
+        part = np.flatnonzero(_mixed(columns[:3]) >> np.uint64(61) == 0)
     sums = np.sort(_mixed([column[part] for column in columns]))
     if not (sums[1:] == sums[:-1]).any():
         return

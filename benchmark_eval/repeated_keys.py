@@ -7,7 +7,7 @@ of colons, or else of each key; only what is left is read record by record.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -53,10 +53,10 @@ def cleared_by_colons(text: bytes | memoryview, n_keys: int) -> bool:
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _COLON)) == n_keys
 
 
-def cleared_by_keys(text: bytes, n_records: int, keys: Sequence[str]) -> bool:
-    """The same for records that have every one of ``keys``, and maybe others."""
+def cleared_by_keys(text: bytes, counts: Mapping[str, int]) -> bool:
+    """The same for records of which so many have each key (``counts``), and maybe others."""
     return not _ESCAPED_ASCII.search(text) and all(
-        text.count(b'"%b"' % key.encode()) == n_records for key in keys
+        text.count(b'"%b"' % key.encode()) == count for key, count in counts.items()
     )
 
 
@@ -70,7 +70,7 @@ def has_repeated_keys(
     if cleared_by_colons(text, n_records * len(keys)):
         return False
     text = bytes(text)
-    if cleared_by_keys(text, n_records, keys):
+    if cleared_by_keys(text, dict.fromkeys(keys, n_records)):
         return False
     return any(True for record in read(text) for _ in repeated(record, keys))
 
@@ -83,22 +83,52 @@ COCO_KEYS = {
 """What is read of a COCO file: lists, what one of their records is, and its keys."""
 
 
-def repeated_in_coco(
-    data: bytes, counts: dict[str, int], read: Reader
-) -> Iterator[tuple[str, str, list[Any]]]:
+class _Present(msgspec.Struct, gc=False):
+    """Which of the keys that a record need not have it has."""
+
+    width: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    height: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    area: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def _counts(text: bytes, keys: Sequence[str]) -> dict[str, int]:
+    """How many records of a list have each key; a key that none may lack counts as all."""
+    records = msgspec.json.decode(text, type=list[_Present])
+    counts = dict.fromkeys(keys, len(records))
+    for key in _Present.__struct_fields__:
+        if key in counts:
+            counts[key] = sum(getattr(r, key) is not msgspec.UNSET for r in records)
+    return counts
+
+
+def repeated_in_coco(data: bytes, read: Reader) -> Iterator[tuple[str, str, list[Any]]]:
     """(record, key, values) of each key that stands twice in a sound COCO file.
 
-    ``counts`` has the number of images, annotations and categories; ``read`` reads any JSON with
-    ``as_record``.
+    ``read`` reads any JSON with ``as_record``; ``ValueError`` where it cannot.
     """
+    try:
+        sections = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:  # what only a tolerant reader takes: NaN, a mark of byte order
+        yield from _slowly(read(data.removeprefix(b"\xef\xbb\xbf")))
+        return
     if _ESCAPED_ASCII.search(data) or any(data.count(b'"%b"' % s.encode()) != 1 for s in COCO_KEYS):
         for name, values in repeated(read(data), tuple(COCO_KEYS)):
             yield "", name, [f"{len(value)} records" for value in values]
-    sections = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    for name, (what, keys) in COCO_KEYS.items():
+    for name, (_, keys) in COCO_KEYS.items():
         text = bytes(sections[name])
-        if cleared_by_keys(text, counts[name], keys):
-            continue
-        for index, record in enumerate(read(text)):
-            for key, values in repeated(record, keys):
-                yield f"{what} record {index}", key, values
+        if not cleared_by_keys(text, _counts(text, keys)):
+            yield from _repeated_in_list(name, read(text))
+
+
+def _repeated_in_list(name: str, records: Any) -> Iterator[tuple[str, str, list[Any]]]:
+    what, keys = COCO_KEYS[name]
+    for index, record in enumerate(records):
+        for key, values in repeated(record, keys):
+            yield f"{what} record {index}", key, values
+
+
+def _slowly(tree: Any) -> Iterator[tuple[str, str, list[Any]]]:
+    for name, values in repeated(tree, tuple(COCO_KEYS)):
+        yield "", name, [f"{len(value)} records" for value in values]
+    for name in COCO_KEYS:
+        yield from _repeated_in_list(name, tree[name])

@@ -455,7 +455,8 @@ def main() -> None:
             "# Performance",
             "",
             f"Written by `make bench` (`python benchmarks/speed.py --runs {args.runs} "
-            f"--scale {args.scale:g}`). Ratios hold across machines, seconds do not.",
+            f"--scale {args.scale:g}`). Ratios tell more than seconds, which are those of one "
+            "machine.",
             "",
             *machine(),
         ]

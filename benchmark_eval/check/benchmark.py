@@ -99,19 +99,21 @@ def _origins(
     for raw in raws:
         try:
             data = read_input(directory / raw.file)
-            yield raw.file, msgspec.json.decode(data, type=_Origins)
+            yield raw.file, _decoded(data)
             repeats += _repeated_keys(data, raw)
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # told by who reads the file for its annotations
 
 
+def _decoded(data: bytes) -> _Origins:
+    try:
+        return msgspec.json.decode(data, type=_Origins)
+    except msgspec.DecodeError:  # what only a tolerant reader takes: NaN, a mark of byte order
+        return msgspec.convert(plain_json(data.removeprefix(b"\xef\xbb\xbf")), type=_Origins)
+
+
 def _repeated_keys(data: bytes, raw: RawSplit) -> Iterator[Problem]:
-    counts = {
-        "images": len(raw.image_ids),
-        "annotations": len(raw.annotation_ids),
-        "categories": len(raw.category_ids),
-    }
-    for record, key, values in repeated_in_coco(data, counts, plain_json):
+    for record, key, values in repeated_in_coco(data, plain_json):
         found = f"{key} twice: {' and '.join(map(show, values))}"
         wanted = "each key once in a record"
         cause = "the last one counts for every reader, without a word"
