@@ -21,6 +21,7 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
@@ -95,7 +96,10 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
         axes.set_position((left, bottom, width, height))
     for kind in formats:
         stream = io.BytesIO()
-        figure.savefig(stream, format=kind, metadata=_METADATA[kind])
+        figure.dpi = plt.rcParams["savefig.dpi"]  # vector formats set their own and leave it
+        # savefig would draw twice, the first time only to lay out
+        canvas = get_registered_canvas_class(kind)(figure)
+        getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
         path = stem.with_name(f"{stem.name}.{kind}")
         write_bytes_atomic(path, stream.getvalue())
         written.append(path)
