@@ -18,6 +18,7 @@ help:
 $(READY): requirements.txt requirements-yardstick.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is wanted, $$($(PYTHON) --version) was found: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+	@echo "Setting up $(VENV) with the pinned packages; some minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --quiet --requirement requirements.txt
 	$(BIN)/python -m pip install --quiet --quiet --no-deps --editable .
@@ -31,7 +32,7 @@ setup: $(READY) ## make .venv with the pinned packages and the yardstick
 demo: setup ## see it work: synthetic data into demo/, a whole sweep of 153 models into results/
 	@grep -qs '"complete": true' demo/synthetic.json \
 	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --boxes-per-specimen 14
-	$(DEMO)
+	$(DEMO) --quiet rules host
 	@printf '\n%s\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"
 
