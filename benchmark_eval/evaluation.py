@@ -34,7 +34,7 @@ from benchmark_eval.metrics.split import SplitData, agreement
 from benchmark_eval.metrics.strata import density
 from benchmark_eval.metrics.summary import HitConfidence, headline, summary
 from benchmark_eval.predictions import Predictions, predictions_file, read_predictions
-from benchmark_eval.promises import read_stamp, require_promised
+from benchmark_eval.promises import read_stamp, require_promised, require_promised_benchmark
 from benchmark_eval.results import (
     SCHEMA_VERSION,
     Engine,
@@ -140,6 +140,8 @@ def evaluate_to_files(
         raise UsageError(f"model name {model_name!r}: {fault}")
     options = Options(tuple(splits), iou, engine, on_invalid)
     loaded = open_benchmark(benchmark)
+    if stamp is not None:
+        require_promised_benchmark(Path(stamp).parents[1], loaded.digests, benchmark)
     evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
     if stamp is not None:
         inputs = evaluation.provenance.inputs

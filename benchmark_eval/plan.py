@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark_eval.config import Config
 from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.kept_index import mend_index
 from benchmark_eval.manifest import Manifest, ModelEntry, read_manifest
-from benchmark_eval.recovery import set_aside_broken_index
 from benchmark_eval.source_digest import code_digest
 from benchmark_eval.state import DigestCache, stamp_text, text_digest, write_stamp
 
@@ -65,8 +66,9 @@ class Plan:
     """A sweep that can run. ``models`` are those with all prediction files, in table order.
 
     ``missing`` are models of the manifest without them (``allow_missing`` only); ``files`` are what
-    the planning process found. Without a benchmark and a manifest in the config there is no model,
-    and whoever asks for a file is told.
+    the planning process found, ``stamps`` the SHA-256 of the stamps of sweep and report that it
+    left (none in other processes, nor where another run works here). Without a benchmark and a
+    manifest in the config there is no model, and whoever asks for a file is told.
     """
 
     config: Config
@@ -75,12 +77,28 @@ class Plan:
     models: tuple[str, ...]
     missing: tuple[str, ...]
     files: Mapping[str, list[str]] = field(default_factory=dict)
+    stamps: Mapping[str, str] = field(default_factory=dict)
 
     def require_set(self) -> None:
         """Raise UsageError where the config names no data."""
         unset = self.config.unset()
         if unset:
             raise UsageError(NOTHING_SET.format(keys=" and ".join(unset)))
+
+    def require_unchanged(self) -> None:
+        """Raise UsageError if another call of snakemake came between this plan and its first job.
+
+        A dry run with other options is enough: jobs would hold what they read against its stamps.
+        """
+        if self.config.unset():
+            return
+        for part in ("sweep", "report"):
+            found = _content(self.layout.stamp(part))
+            if found is None or hashlib.sha256(found).hexdigest() != self.stamps.get(part):
+                raise UsageError(
+                    f"another call of snakemake works in {self.layout.results}, or has planned "
+                    "there since this one began; nothing was run: wait for its end and run again"
+                )
 
     def entry(self, model: str) -> ModelEntry:
         """A model's row of the manifest; UsageError for a name that is not in it."""
@@ -157,13 +175,9 @@ def load_plan(
         files=files,
     )
     try:
-        _write_stamps(plan, files, tell)
-        index = layout.results / "benchmark/index.npz"
-        if set_aside_broken_index(index) and tell is not None:
-            tell(f"{index} is not whole; it is set aside and made again where it is needed")
+        return replace(plan, stamps=_write_stamps(plan, files, tell))
     except OSError as fault:
         raise UsageError(f"cannot keep what results are made from: {fault}") from fault
-    return plan
 
 
 def pattern_problems(config: Config, manifest: Manifest) -> list[Problem]:
@@ -322,8 +336,11 @@ def _benchmark_files(folder: Path) -> list[str]:
 
 def _write_stamps(
     plan: Plan, files: Mapping[str, Sequence[str]], tell: Callable[[str], None] | None
-) -> None:
-    """Digest what jobs will read and write the stamps that changed."""
+) -> dict[str, str]:
+    """Digest what jobs will read and write the stamps that changed; SHA-256 of the last two.
+
+    Between them, the index of the benchmark is made again where it is not as it should be.
+    """
     config, layout = plan.config, plan.layout
     benchmark_files = plan.benchmark_files()
     manifest_files = plan.manifest_files()
@@ -339,15 +356,21 @@ def _write_stamps(
             ],
             tell,
         )
+        benchmark = stamp_text(
+            {
+                "code": code_digest("index"),
+                "files": {Path(name).name: digests[name] for name in benchmark_files},
+            }
+        )
+        stamp, index = layout.stamp("benchmark"), layout.results / "benchmark/index.npz"
+        write_stamp(stamp, benchmark, index)
+        assert config.benchmark_dir is not None
+        record = layout.state / "benchmark.made.json"
+        line = mend_index(config.benchmark_dir, index, stamp, record, cache)
     finally:
         cache.save()
-    benchmark = stamp_text(
-        {
-            "code": code_digest("index"),
-            "files": {Path(name).name: digests[name] for name in benchmark_files},
-        }
-    )
-    write_stamp(layout.stamp("benchmark"), benchmark, layout.results / "benchmark/index.npz")
+    if line is not None and tell is not None:
+        tell(line)
     common = {
         "benchmark": text_digest(benchmark),
         "code": code_digest("scoring"),
@@ -391,6 +414,7 @@ def _write_stamps(
         }
     )
     write_stamp(layout.stamp("report"), report)
+    return {"sweep": text_digest(sweep), "report": text_digest(report)}
 
 
 def _recorded_missing(stamp: Path) -> tuple[str, ...]:
@@ -405,9 +429,8 @@ def park_outdated(made: Iterable[tuple[str | Path, str | Path]]) -> None:
 
     ``made`` has (record, stamp) for each set of results. The workflow does this before Snakemake
     plans: a record that is missing is planned to be made, and its results with it, in a dry run
-    just as in a real one. So whatever ``settle_outdated`` removes when jobs start will be made. No
-    result is touched here, because nobody knows yet whether anything will run at all. Raises
-    UsageError where a record cannot be moved.
+    just as in a real one, wherever the targets need it. No result is touched here, because nobody
+    knows yet whether anything will run at all. Raises UsageError where a record cannot be moved.
     """
     for record, stamp in made:
         now, made_from, aside = map(_content, (stamp, record, _parked(record)))
@@ -421,25 +444,42 @@ def park_outdated(made: Iterable[tuple[str | Path, str | Path]]) -> None:
 
 
 def settle_outdated(
-    made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]], *, trusted: bool = False
+    made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]],
+    planned: Collection[str],
+    *,
+    trusted: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Remove results whose record of what they were made from is not the present stamp.
 
-    ``made`` has (record, stamp, results) for each set of results. Snakemake leaves old results in
-    place when a job before them fails; nobody could tell them from new ones. With ``trusted``
-    (``--touch``: the user vouches for what is there) the record is brought up to date instead.
+    ``made`` has (record, stamp, results) for each set of results, ``planned`` are the files that
+    the jobs about to start will make. Snakemake leaves old results in place when a job before them
+    fails; nobody could tell them from new ones. ``tell`` gets a line on what was removed and why.
+    With ``trusted`` (``--touch``: the user vouches for what is there) nothing is removed, and the
+    record is brought up to date where it is planned.
     """
     for record, stamp, results in made:
         now, made_from, aside = map(_content, (stamp, record, _parked(record)))
-        if now is not None and made_from == now:
-            continue
-        if trusted:
-            if now is not None and (made_from, aside) != (None, None):
-                Path(record).write_bytes(now)
-            continue
-        for result in (record, _parked(record), *results):
+        current = now is not None and made_from == now
+        if trusted and not current:
+            if str(record) not in planned or now is None or (made_from, aside) == (None, None):
+                continue
+            Path(record).write_bytes(now)
+            current = True
+        removed = []
+        for result in (_parked(record), *([] if current else [record, *results])):
             with contextlib.suppress(FileNotFoundError):
                 Path(result).unlink()
+                removed.append(str(result))
+        kept_notes = (str(record), _parked(record))
+        gone = [name for name in removed if name not in kept_notes]
+        if gone and tell is not None:
+            more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+            again = "they are" if str(record) in planned else "a run of the whole sweep has them"
+            tell(
+                f"removed, as made from other inputs than the present ones: {gone[0]}{more}; "
+                f"{again} made again"
+            )
 
 
 def _parked(record: str | Path) -> str:

@@ -8,6 +8,7 @@ summaries that were made from what the stamps say.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -46,6 +47,30 @@ def require_promised(promised: Mapping[str, str], read: Mapping[str, str], what:
         raise InputError(problems)
 
 
+def require_promised_benchmark(
+    state: str | Path, digests: Mapping[str, str], source: str | Path | object
+) -> None:
+    """``InputError`` unless an index was made from the benchmark that its stamp names.
+
+    ``digests`` are those that the index ``source`` keeps of the benchmark's files.
+    """
+    promised = read_stamp(Path(state) / "benchmark.json")["files"]
+    if {Path(name).name: digest for name, digest in digests.items()} != promised:
+        where = str(source) if isinstance(source, str | Path) else "the benchmark"
+        raise InputError(
+            [
+                Problem(
+                    "changed-meanwhile",
+                    where,
+                    "made from another benchmark than the one that is there now",
+                    "what this workflow makes from the present one",
+                    cause="put there by hand or from a backup, or it changed while the workflow "
+                    "ran; run again",
+                )
+            ]
+        )
+
+
 class _Provenance(msgspec.Struct):
     scoring_code: str
     inputs: dict[str, str]
@@ -73,10 +98,14 @@ def require_fresh_summaries(
     """
     state = Path(state)
     sweep = read_stamp(state / "sweep.json")
-    benchmark = read_stamp(state / "benchmark.json")["files"]
-    problems: list[Problem] = []
+    benchmark, digest = _stamp_and_digest(state / "benchmark.json")
+    problems = _stamp_faults(state / "benchmark.json", digest, sweep["benchmark"])
     for summary in map(Path, summaries):
-        problems += _summary_faults(summary, state, benchmark)
+        name = summary.parent.name
+        path = state / "models" / f"{name}.json"
+        stamp, digest = _stamp_and_digest(path)
+        changed = _stamp_faults(path, digest, sweep["models"].get(name, [None])[-1])
+        problems += changed or _summary_faults(summary, stamp, benchmark["files"])
     for model, row in sweep["models"].items():
         if manifest_rows.get(model) != row[:4]:
             found = manifest_rows.get(model, "no such row")
@@ -110,13 +139,27 @@ def require_fresh_extras(
     )
 
 
-def _summary_faults(summary: Path, state: Path, benchmark: Mapping[str, str]) -> Iterator[Problem]:
+def _stamp_and_digest(path: Path) -> tuple[dict[str, Any], str]:
+    data = path.read_bytes()
+    return json.loads(data), hashlib.sha256(data).hexdigest()
+
+
+def _stamp_faults(path: Path, digest: str, promised: str | None) -> list[Problem]:
+    """A stamp that is not the one that the sweep was planned with says nothing of a result."""
+    if digest == promised:
+        return []
+    wanted = "the stamp that the workflow was planned with"
+    return [Problem("changed-meanwhile", str(path), "another stamp", wanted, cause=AGAIN)]
+
+
+def _summary_faults(
+    summary: Path, stamp: Mapping[str, Any], benchmark: Mapping[str, str]
+) -> Iterator[Problem]:
     """What a summary was made from, where that is not what its stamp says."""
     try:
         origin = msgspec.json.decode(summary.read_bytes(), type=_Origin)
     except (OSError, msgspec.DecodeError):
         return  # the reader of summaries says what is wrong with it
-    stamp = read_stamp(state / "models" / f"{summary.parent.name}.json")
     read = origin.provenance.inputs
     pairs: dict[str, tuple[Any, Any]] = {
         "scoring code": (origin.provenance.scoring_code, stamp["code"]),
@@ -140,6 +183,6 @@ def _summary_faults(summary: Path, state: Path, benchmark: Mapping[str, str]) ->
                 str(summary),
                 f"made with another {name} than the one that is there now",
                 "a summary that this workflow has made from the present inputs",
-                cause="put there by hand or from a backup, or an input changed while the workflow "
-                "ran; the next run makes it again",
+                cause="put there by hand or from a backup, kept by --touch, or an input changed "
+                "while the workflow ran; the next run makes it again",
             )

@@ -7,22 +7,22 @@ living owner is known, and every result is written whole or not at all, so that 
 is simply one whose results are taken away again.
 
 Files between jobs that cannot be used (cut short, of another version, put there by hand) are set
-aside under another name: Snakemake would never make again what is there.
+aside under another name: Snakemake would never make again what is there. Jobs never move a file:
+they only note which of their inputs are faulty, and the process that planned them moves these once
+the run has ended.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
-import logging
 import os
 import socket
-import sys
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmark_eval.errors import InputError
 from benchmark_eval.files import write_text_atomic
@@ -31,6 +31,12 @@ SNAKEMAKE = Path(".snakemake")
 """Snakemake's own folder, relative to the working directory."""
 BROKEN = ".broken"
 """What the names of files end in that were set aside."""
+FAULTY = ".faulty"
+"""What a note on faulty results ends in."""
+_NAMED = 3
+
+Fingerprint = tuple[int, int, int]
+"""size, mtime_ns, inode: whether a file is still the same."""
 
 
 def _identity() -> dict[str, str | int]:
@@ -95,9 +101,15 @@ def clear_killed_run(note: str | Path, results: str | Path) -> bool:
 
 
 def other_run(note: str | Path) -> bool:
-    """Whether another run works in this folder, as far as its note and Snakemake's locks tell."""
+    """Whether another run works in this folder: one that lives, with or without a lock.
+
+    Where the note cannot tell (a run on another host), Snakemake's locks do.
+    """
     note = Path(note)
-    return note.exists() and bool(_locks()) and _owner_lives(note) is not False
+    lives = _owner_lives(note)
+    if lives:
+        return bool(json.loads(note.read_bytes()) != _identity())
+    return lives is None and note.exists() and bool(_locks())
 
 
 def set_aside(path: str | Path) -> None:
@@ -105,35 +117,75 @@ def set_aside(path: str | Path) -> None:
     os.replace(path, f"{path}{BROKEN}")  # noqa: PTH105
 
 
-def set_aside_broken_index(path: str | Path) -> bool:
-    """Set aside an index that is not whole (cut short, a byte changed); True if it was so."""
-    try:
-        with zipfile.ZipFile(path) as store:
-            whole = store.testzip() is None
-    except FileNotFoundError:
-        return False
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError):
-        whole = False
-    if not whole:
-        set_aside(path)
-    return not whole
+def note_faulty(
+    record: str | Path,
+    stamp: str | Path,
+    made_from: bytes,
+    before: Mapping[str, Fingerprint],
+    fault: InputError,
+) -> None:
+    """Note those results of other jobs that a job's fault names, for ``set_aside_faulty``.
+
+    ``before`` maps the results that the job reads to what they were when it began. Nothing is
+    noted where ``stamp`` is no longer ``made_from``, as it was then: such a job has judged by what
+    another call of snakemake wrote meanwhile.
+    """
+    named = {Path(problem.file) for problem in fault.problems}
+    faulty = {name: status for name, status in before.items() if Path(name) in named}
+    with contextlib.suppress(OSError):
+        if faulty and Path(stamp).read_bytes() == made_from:
+            content = {"stamp": hashlib.sha256(made_from).hexdigest(), "files": faulty}
+            write_text_atomic(f"{record}{FAULTY}", json.dumps(content) + "\n", sync=False)
 
 
-@contextlib.contextmanager
-def remaking(files: Iterable[str]) -> Iterator[None]:
-    """Set aside those of a job's inputs that its ``InputError`` names, and say so."""
-    try:
-        yield
-    except InputError as fault:
-        named = {Path(problem.file) for problem in fault.problems}
-        faulty = [name for name in files if Path(name) in named and Path(name).exists()]
-        for name in faulty:
-            set_aside(name)
-        if faulty:
-            told = f"set aside as *{BROKEN}, so that the next run makes them again: "
-            print(told + ", ".join(faulty), file=sys.stderr)
-            logging.getLogger(__name__).warning("%s%s", told, ", ".join(faulty))
-        raise
+def set_aside_faulty(
+    state: str | Path, planned: Iterable[str], tell: Callable[[str], None]
+) -> None:
+    """Set aside what the jobs of this run have noted, so that the next one makes it again.
+
+    Only what was noted by one of the ``planned`` stamps (SHA-256) and is still the same file.
+    Called when a run ends: no job reads these files any more.
+    """
+    stamps = set(planned)
+    moved: list[str] = []
+    for note in sorted(Path(state).glob(f"*{FAULTY}")):
+        content: dict[str, Any] = {}
+        with contextlib.suppress(OSError, ValueError):
+            content = json.loads(note.read_bytes())
+        with contextlib.suppress(OSError):
+            note.unlink()
+        if content.get("stamp") not in stamps:
+            continue
+        for name, was in content["files"].items():
+            try:
+                if fingerprints([name]).get(name) == tuple(was):
+                    set_aside(name)
+                    moved.append(name)
+            except OSError as fault:
+                tell(f"cannot set aside {name}: {fault.strerror}; remove it and run again")
+    if moved:
+        more = f" and {len(moved) - _NAMED:,} more" if len(moved) > _NAMED else ""
+        tell(
+            f"set aside as *{BROKEN}, so that the next run makes them again: "
+            + ", ".join(moved[:_NAMED])
+            + more
+        )
+
+
+def forget_faulty(state: str | Path) -> None:
+    """Drop notes that a killed run has left: the jobs of this one judge anew."""
+    for note in Path(state).glob(f"*{FAULTY}"):
+        note.unlink(missing_ok=True)
+
+
+def fingerprints(files: Iterable[str]) -> dict[str, Fingerprint]:
+    """Size, mtime_ns and inode of those files that are there."""
+    found: dict[str, Fingerprint] = {}
+    for name in files:
+        with contextlib.suppress(OSError):
+            status = os.stat(name)  # noqa: PTH116  (thousands of files)
+            found[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
+    return found
 
 
 def _owner_lives(note: Path) -> bool | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 
 import pytest
 from layout import write_predictions, write_split, write_taxonomy
@@ -10,6 +11,7 @@ from benchmark_eval.errors import InputError
 from benchmark_eval.evaluation import evaluate_to_files
 from benchmark_eval.index import write_index
 from benchmark_eval.promises import require_fresh_extras, require_fresh_summaries
+from benchmark_eval.state import text_digest
 
 MODEL = "m"
 ROW = ["yolo", "global_uniform", "1", 0]
@@ -36,7 +38,7 @@ def place(tmp_path):
             "predictions": {"iid_test": inputs["predictions/iid_test"]},
         },
     )
-    stamp(tmp_path, "sweep", {"models": {MODEL: [*ROW, None, "digest"]}})
+    plan(tmp_path)
     return tmp_path
 
 
@@ -47,6 +49,15 @@ def stamp(place, name, content):
     return path
 
 
+def plan(place):
+    """The sweep's stamp, which names the others."""
+    state = place / "state"
+    of_model = text_digest((state / f"models/{MODEL}.json").read_text())
+    of_benchmark = text_digest((state / "benchmark.json").read_text())
+    models = {MODEL: [*ROW, None, of_model]}
+    stamp(place, "sweep", {"benchmark": of_benchmark, "models": models})
+
+
 def edited(place, name, **changes):
     content = json.loads((place / "state" / f"{name}.json").read_text())
     return stamp(place, name, content | changes)
@@ -54,7 +65,7 @@ def edited(place, name, **changes):
 
 def evaluate(place, **more):
     return evaluate_to_files(
-        benchmark=place / "b",
+        benchmark=more.pop("benchmark", place / "b"),
         predictions_dir=place / "p",
         output_dir=place / "models" / MODEL,
         model_name=MODEL,
@@ -108,9 +119,36 @@ def test_an_index_of_an_exchanged_benchmark_fails_and_is_not_written(place, chan
 )
 def test_a_summary_of_other_inputs_or_options_is_stale(place, name, changes, words):
     edited(place, name, **changes)
+    plan(place)
     with pytest.raises(InputError, match=f"made with another {words} than") as fault:
         require(place)
     assert {problem.kind for problem in fault.value.problems} == {"stale-summary"}
+
+
+@pytest.mark.parametrize("name", ["models/m", "benchmark"])
+def test_stamps_that_changed_since_the_plan_are_no_fault_of_a_summary(place, name):
+    path = edited(place, name, code="other", files={})
+    with pytest.raises(InputError) as fault:
+        require(place)
+    assert (str(path), "changed-meanwhile") in [
+        (problem.file, problem.kind) for problem in fault.value.problems
+    ]
+    if name == "models/m":
+        assert len(fault.value.problems) == 1
+
+
+def test_a_model_is_not_scored_on_the_index_of_another_benchmark(place):
+    write_index(place / "b", place / "own.npz")
+    shutil.copytree(place / "b", place / "other")
+    write_taxonomy(place / "other", [1, 2])
+    write_index(place / "other", place / "foreign.npz")
+    of_model = place / "state/models/m.json"
+    evaluate(place, benchmark=place / "own.npz", stamp=of_model)
+    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
+    before = summary.read_bytes()
+    with pytest.raises(InputError, match=r"foreign\.npz: found made from another benchmark"):
+        evaluate(place, benchmark=place / "foreign.npz", stamp=of_model)
+    assert summary.read_bytes() == before
 
 
 @pytest.mark.parametrize("row", [["yolo", "global_uniform", "5", 0], None])

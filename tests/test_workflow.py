@@ -330,7 +330,9 @@ def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
     model = "None"
     old = sweep.summary(model).read_bytes()
     edit_unseen(sweep.predictions(model))
-    sweep.run("tables")
+    told = sweep.run(f"results/models/{model}/{model}_summary.json")
+    assert "results/aggregated/aggregated.json and 8 more; a run of the whole sweep" in told
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.summary(model).write_bytes(old)
     told = sweep.run("tables", ok=False)
     assert f"{model}_summary.json" in told
@@ -373,7 +375,7 @@ def test_a_run_that_was_killed_is_repaired_by_the_next(sweep, record_property):
 
 def test_a_run_that_lives_is_left_alone(sweep):
     """Its stamps stay, and snakemake itself refuses to run beside it."""
-    from benchmark_eval.recovery import note_running
+    from benchmark_eval.recovery import note_finished, note_running
 
     edit_unseen(sweep.predictions("NA"))
     stamp = sweep.folder / "results/.state/models/NA.json"
@@ -385,6 +387,10 @@ def test_a_run_that_lives_is_left_alone(sweep):
     assert sweep.planned() == NOTHING
     assert stamp.read_bytes() == before
     (locks / "0.output.lock").unlink()
+    assert sweep.planned() == NOTHING
+    assert "another call of snakemake works in results" in sweep.run("--forceall", ok=False)
+    assert stamp.read_bytes() == before
+    note_finished(sweep.folder / "results/.state/running.json")
     assert sweep.planned() == ({"NA"}, AFTER)
 
 

@@ -4,6 +4,7 @@ Most make the tables alone, as plots cost the most time and come from them.
 """
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -13,6 +14,8 @@ import time
 
 import pytest
 from workflow_sweep import MODELS, Sweep
+
+from benchmark_eval.index import write_index
 
 pytestmark = pytest.mark.workflow
 
@@ -171,7 +174,7 @@ def small_disk(tmp_path):
 
 
 # what is full, and for what there is still room: for the index, for some models
-@pytest.mark.parametrize(("full", "room"), [("results", 90_000), ("all", 220_000)])
+@pytest.mark.parametrize(("full", "room"), [("results", 94_096), ("all", 220_000)])
 def test_a_full_disk_is_told_and_the_next_run_with_room_completes(
     base, tmp_path, small_disk, full, room
 ):
@@ -213,32 +216,87 @@ def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
 # files that are there, and broken
 
 
-def test_an_index_cut_short_is_made_again_where_it_is_needed(sweep):
-    good = sweep.tables()
+def evaluated(sweep, before):
+    return {m for m in MODELS if not sweep.summary(m).exists() or written(sweep)[m] != before[m]}
+
+
+def written(sweep):
+    """When each summary was written."""
+    there = [model for model in MODELS if sweep.summary(model).exists()]
+    return {model: sweep.summary(model).stat().st_mtime_ns for model in there}
+
+
+@pytest.mark.parametrize("fault", ["cut short", "of another benchmark"])
+def test_an_index_that_is_wrong_is_made_again_and_scores_nothing(sweep, fault):
+    good, before = sweep.tables(), written(sweep)
     index = sweep.folder / "results/benchmark/index.npz"
-    index.write_bytes(index.read_bytes()[:-9])
+    if fault == "cut short":
+        index.write_bytes(index.read_bytes()[:-9])
+    else:
+        other = shutil.copytree(sweep.folder / "data/benchmark", sweep.folder / "other")
+        taxonomy = other / "species_taxonomy.csv"
+        taxonomy.write_text(taxonomy.read_text().replace("Xa", "Xb"))
+        write_index(other, index)
     sweep.summary("007").unlink()
     output = sweep.run("tables", "results/models/007/007_summary.json")
-    told(output, "index.npz is not whole; it is set aside and made again")
+    told(output, "index.npz was not as this workflow makes it: now it is")
     assert sweep.tables() == good
+    assert evaluated(sweep, before) == {"007"}
 
 
 def test_broken_summaries_are_told_and_the_next_run_makes_them_again(sweep):
-    """One cut short, one of another schema version."""
-    good = sweep.tables()
-    before = {model: sweep.summary(model).stat().st_mtime_ns for model in MODELS}
+    """One cut short, one of another schema version, and each job has more than one attempt."""
+    good, before = sweep.tables(), written(sweep)
     cut, other = sweep.summary("007"), sweep.summary("1e5")
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
     other.write_text(other.read_text().replace('"schema_version": 1', '"schema_version": 0'))
-    output = sweep.run("tables", ok=False)
+    output = sweep.run("--retries", "1", "tables", ok=False)
+    assert "Missing" not in output
     told(output, "007_summary.json", "cut off", "so that the next run makes them again")
     told(output, "1e5_summary.json", "found schema_version 0; wanted schema_version 1")
     assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.run("tables")
     assert sweep.tables() == good
-    after = {model: sweep.summary(model).stat().st_mtime_ns for model in MODELS}
-    assert {model for model in MODELS if before[model] != after[model]} == {"007", "1e5"}
+    assert evaluated(sweep, before) == {"007", "1e5"}
+
+
+def test_tables_cut_short_are_told_by_the_plots_and_the_next_run_makes_them_again(sweep):
+    good = sweep.tables()
+    aggregated = sweep.folder / "results/aggregated/aggregated.json"
+    aggregated.write_bytes(aggregated.read_bytes()[:-9])
+    (sweep.folder / "results/plots/target_grid.svg").unlink()
+    output = sweep.run(ok=False)
+    told(output, "aggregated.json", "cut off", "so that the next run makes them again")
+    sweep.run("tables")
+    assert sweep.tables() == good
+
+
+# files that the user vouches for
+
+
+def test_touch_of_one_model_vouches_for_no_tables(sweep):
+    sweep.configure(iou=0.75)
+    sweep.run("--touch", "results/models/007/007_summary.json")
+    path = sweep.predictions("1e5")
+    path.write_bytes(path.read_bytes()[:-9])
+    told(sweep.run("--keep-going", "tables", ok=False), "1e5/iid_test_predictions.json")
+    assert not list(sweep.folder.glob("results/aggregated/*"))
+
+
+def test_what_touch_kept_is_never_mixed_with_what_is_new(sweep):
+    """Tables stay as they are; once they are made anew, so are the models."""
+    aggregated = sweep.folder / "results/aggregated/aggregated.json"
+    sweep.configure(iou=0.75)
+    before = aggregated.read_bytes()
+    sweep.run("--touch", "tables")
+    assert sweep.planned("tables") == (set(), set())
+    assert aggregated.read_bytes() == before
+    sweep.write_manifest({name: MODELS[name] for name in list(MODELS)[1:]})
+    told(sweep.run("tables", ok=False), "made with another iou", "kept by --touch", "and 1 more")
+    assert not aggregated.exists()
+    sweep.run("tables")
+    assert json.loads(aggregated.read_bytes())["inputs"]["options"]["iou_threshold"] == 0.75
 
 
 def test_one_corrupt_file_does_not_keep_the_others_from_being_scored(base, tmp_path):

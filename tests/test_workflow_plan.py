@@ -1,5 +1,6 @@
 """The plan of a sweep and the recovery from a killed run, without snakemake."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -8,21 +9,23 @@ import sys
 from base64 import urlsafe_b64encode
 
 import pytest
-from factories import write_benchmark
 from workflow_sweep import MODELS, Sweep
 
 from benchmark_eval import recovery
 from benchmark_eval.config import read_config
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.index import write_index
+from benchmark_eval.joblog import job
+from benchmark_eval.kept_index import make_index
 from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
 from benchmark_eval.recovery import (
     clear_killed_run,
+    fingerprints,
+    forget_faulty,
     note_finished,
     note_running,
     other_run,
-    remaking,
-    set_aside_broken_index,
+    set_aside_faulty,
 )
 from benchmark_eval.sweep import aggregate
 
@@ -223,7 +226,7 @@ def test_results_stay_where_record_and_stamp_agree_and_go_where_not(tmp_path):
             path.unlink(missing_ok=True)
             if text is not None:
                 path.write_text(text)
-        settle_outdated([(record, stamp, [result, tmp_path / "never made"])])
+        settle_outdated([(record, stamp, [result, tmp_path / "never made"])], [])
         return result.exists()
 
     assert remaining("1", "1")
@@ -256,12 +259,49 @@ def test_a_record_is_parked_while_it_is_of_another_stamp(tmp_path):
     # the user vouches for what is there, or it goes
     stamp.write_text("2")
     park_outdated([(record, stamp)])
-    settle_outdated([(record, stamp, [result])], trusted=True)
+    settle_outdated([(record, stamp, [result])], [str(record)], trusted=True)
     assert record.read_text() == "2"
+    assert there() == ["record", "result", "stamp"]
     record.write_text("1")
     park_outdated([(record, stamp)])
-    settle_outdated([(record, stamp, [result])])
+    told = []
+    settle_outdated([(record, stamp, [result])], [], tell=told.append)
     assert there() == ["stamp"]
+    (line,) = told
+    assert f"other inputs than the present ones: {result}; a run of the whole sweep" in line
+
+
+def test_only_what_touch_was_asked_for_is_vouched_for(tmp_path):
+    record, stamp, result = (tmp_path / name for name in ("record", "stamp", "result"))
+    record.write_text("1")
+    stamp.write_text("2")
+    result.write_text("made from 1")
+    park_outdated([(record, stamp)])
+    settle_outdated([(record, stamp, [result])], ["another"], trusted=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.old", "result", "stamp"]
+
+
+def test_a_record_of_old_that_lies_beside_the_present_one_goes(tmp_path):
+    record, stamp = tmp_path / "record", tmp_path / "stamp"
+    for path in (record, stamp):
+        path.write_text("2")
+    (tmp_path / "record.old").write_text("1")
+    settle_outdated([(record, stamp, [])], [])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["record", "stamp"]
+
+
+def test_a_run_stops_when_another_call_has_planned_meanwhile(sweep):
+    mine = plan()
+    mine.require_unchanged()
+    plan().require_unchanged()
+    sweep.configure(plot_formats=["png"])
+    plan()
+    with pytest.raises(UsageError, match=r"another call of snakemake.*run again"):
+        mine.require_unchanged()
+    with pytest.raises(UsageError, match=r"another call of snakemake"):
+        plan(main=False).require_unchanged()
+    sweep.configure(manifest=None, benchmark_dir=None)
+    plan(main=False).require_unchanged()
 
 
 def test_a_record_that_cannot_be_moved_is_told(tmp_path):
@@ -276,36 +316,173 @@ def test_a_record_that_cannot_be_moved_is_told(tmp_path):
 # what is broken
 
 
-@pytest.mark.parametrize("fault", ["cut short", "empty", "a changed byte", "none"])
-def test_an_index_that_is_not_whole_is_set_aside(tmp_path, fault):
-    index = tmp_path / "index.npz"
-    write_index(write_benchmark(tmp_path / "benchmark"), index)
+FAULTS = ["cut short", "empty", "in an array", "in the directory", "foreign", "no index", "none"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_index_that_the_workflow_has_not_made_is_made_again_under_its_old_time(
+    sweep, capsys, fault
+):
+    plan()
+    index = sweep.folder / "results/benchmark/index.npz"
+    index.parent.mkdir()
+    state = sweep.folder / "results/.state"
+    make_index("data/benchmark", index, state / "benchmark.json", state / "benchmark.made.json")
     whole = index.read_bytes()
-    at = whole.index(b"iid_test.json")  # within an array: zip files have bytes without meaning
-    changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
-    faults = {"cut short": whole[:-9], "empty": b"", "a changed byte": changed, "none": whole}
-    index.write_bytes(faults[fault])
-    broken = fault != "none"
-    assert set_aside_broken_index(index) is broken
-    assert index.exists() is not broken
-    assert (tmp_path / "index.npz.broken").exists() is broken
-    assert not set_aside_broken_index(index)
+    array = whole.index(b"iid_test.json")
+    flags = whole.rindex(b"PK\x01\x02") + 8
+    if fault == "foreign":
+        folder = shutil.copytree("data/benchmark", "another")
+        taxonomy = sweep.folder / folder / "species_taxonomy.csv"
+        taxonomy.write_text(taxonomy.read_text() + "\n")
+        write_index(folder, index)
+    index.write_bytes(
+        {
+            "cut short": whole[:-9],
+            "empty": b"",
+            "in an array": whole[:array] + bytes([whole[array] ^ 1]) + whole[array + 1 :],
+            "in the directory": whole[:flags] + bytes([whole[flags] ^ 1]) + whole[flags + 1 :],
+            "foreign": index.read_bytes(),
+            "no index": b"PK\x05\x06" + bytes(18),
+            "none": whole,
+        }[fault]
+    )
+    faulty = index.read_bytes()
+    os.utime(index, ns=(10**18, 10**18))
+    told = []
+    load_plan(read_config("config/config.yaml"), "results", main=True, tell=told.append)
+    assert index.read_bytes() == whole
+    assert index.stat().st_mtime_ns == 10**18
+    aside = index.with_name("index.npz.broken")
+    if fault == "none":
+        assert told == []
+        assert not aside.exists()
+    else:
+        assert aside.read_bytes() == faulty
+        assert "index.npz was not as this workflow makes it" in told[0]
+    plan()
+    assert sorted(path.name for path in index.parent.iterdir()) == sorted(
+        ["index.npz", *([] if fault == "none" else [aside.name])]
+    )
 
 
-def test_only_inputs_that_a_fault_names_are_set_aside(tmp_path, capsys):
-    named, other, elsewhere = (tmp_path / name for name in ("named", "other", "elsewhere"))
-    for path in (named, other, elsewhere):
+def test_an_index_without_its_record_is_held_against_the_benchmark(sweep):
+    plan()
+    index = sweep.folder / "results/benchmark/index.npz"
+    record = sweep.folder / "results/.state/benchmark.made.json"
+    index.parent.mkdir()
+    make_index("data/benchmark", index, record.with_name("benchmark.json"), record)
+    whole, text = index.read_bytes(), record.read_text()
+    for lost in (None, "", "[]", '{"benchmark": 1}'):
+        record.unlink()
+        if lost is not None:
+            record.write_text(lost)
+        os.utime(index, ns=(10**18, 10**18))
+        plan()
+        assert record.read_text() == text
+        assert [path.name for path in index.parent.iterdir()] == ["index.npz"]
+        assert (index.read_bytes(), index.stat().st_mtime_ns) == (whole, 10**18)
+
+
+def test_an_index_of_the_benchmark_as_it_was_is_dated_before_its_stamp(sweep):
+    """However new it looks: then Snakemake makes it again, and all models with it."""
+    plan()
+    index = sweep.folder / "results/benchmark/index.npz"
+    stamp = sweep.folder / "results/.state/benchmark.json"
+    index.parent.mkdir()
+    make_index("data/benchmark", index, stamp, stamp.with_name("benchmark.made.json"))
+    taxonomy = sweep.folder / "data/benchmark/species_taxonomy.csv"
+    taxonomy.write_text(taxonomy.read_text() + "\n")
+    plan()
+    index.touch()
+    before = index.read_bytes()
+    plan()
+    assert index.stat().st_mtime_ns < stamp.stat().st_mtime_ns
+    assert index.read_bytes() == before
+
+
+def test_an_index_that_cannot_be_read_is_told(sweep):
+    plan()
+    (sweep.folder / "results/benchmark/index.npz").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"index\.npz"):
+        plan()
+
+
+# what a job finds faulty
+
+
+@pytest.fixture
+def noting(tmp_path):
+    """A job that reads three results and finds fault with files."""
+    names = [tmp_path / name for name in ("named", "other", "elsewhere")]
+    for path in names:
         path.write_text("x")
-    files = [str(named), str(other), str(tmp_path / "lost")]
-    faults = [Problem("k", str(path), "x", "y") for path in (named, elsewhere, tmp_path / "lost")]
-    with pytest.raises(InputError), remaking(files):
-        raise InputError(faults)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["elsewhere", "named.broken", "other"]
-    assert capsys.readouterr().err.endswith(f"next run makes them again: {named}\n")
-    with pytest.raises(InputError), remaking(files):
-        raise InputError(faults)
-    assert capsys.readouterr().err == ""
+    stamp = tmp_path / "stamp"
+    stamp.write_text("1")
+
+    def work(meanwhile=lambda: None):
+        files = [str(tmp_path / name) for name in ("named", "other", "lost")]
+        faults = [Problem("k", str(tmp_path / n), "x", "y") for n in ("named", "elsewhere", "lost")]
+        log, record = tmp_path / "logs/log", tmp_path / "made"
+        with pytest.raises(SystemExit), job(log, stamp=stamp, record=record, made=files):
+            meanwhile()
+            raise InputError(faults)
+
+    return work
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name not in {"logs", "stamp"})
+
+
+ONE = hashlib.sha256(b"1").hexdigest()
+
+
+def test_a_job_moves_nothing_and_the_end_of_its_run_what_it_has_named(tmp_path, noting):
+    for _ in range(2):  # a second attempt
+        noting()
+        assert left(tmp_path) == ["elsewhere", "made.faulty", "named", "other"]
+    told = []
+    set_aside_faulty(tmp_path, [ONE], told.append)
+    assert left(tmp_path) == ["elsewhere", "named.broken", "other"]
+    assert told == [
+        f"set aside as *.broken, so that the next run makes them again: {tmp_path / 'named'}"
+    ]
+    set_aside_faulty(tmp_path, [ONE], told.append)
+    assert len(told) == 1
+
+
+def test_nothing_is_noted_by_stamps_that_changed_meanwhile(tmp_path, noting):
+    noting(lambda: (tmp_path / "stamp").write_text("2"))
+    assert left(tmp_path) == ["elsewhere", "named", "other"]
+
+
+@pytest.mark.parametrize("change", ["planned by others", "another file", "forgotten", "no note"])
+def test_what_is_no_longer_what_was_noted_stays(tmp_path, noting, change):
+    noting()
+    if change == "another file":
+        (tmp_path / "named").write_text("xx")
+    if change == "forgotten":
+        forget_faulty(tmp_path)
+    if change == "no note":
+        (tmp_path / "made.faulty").write_text("{")
+    told = []
+    set_aside_faulty(tmp_path, [] if change == "planned by others" else [ONE], told.append)
+    assert left(tmp_path) == ["elsewhere", "named", "other"]
+    assert told == []
+
+
+def test_what_cannot_be_set_aside_is_told_and_many_are_counted(tmp_path, monkeypatch):
+    files = {}
+    for name in "abcdef":
+        (tmp_path / name).write_text(name)
+        files |= fingerprints([str(tmp_path / name)])
+    (tmp_path / "a.broken").mkdir()
+    (tmp_path / "x.faulty").write_text(json.dumps({"stamp": ONE, "files": files}))
+    told = []
+    set_aside_faulty(tmp_path, [ONE], told.append)
+    assert f"cannot set aside {tmp_path / 'a'}: Is a directory" in told[0]
+    assert told[1].endswith(f"{tmp_path / 'd'} and 2 more")
 
 
 # a killed run
@@ -382,11 +559,16 @@ def test_a_run_on_another_host_cannot_be_judged(tmp_path, monkeypatch):
 def test_a_living_run_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, lock, result, marker = leave_a_killed_run(tmp_path)
+    monkeypatch.setattr(os, "getpid", os.getppid)
     note_running("results/note")
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
     assert not clear_killed_run("results/note", "results")
     assert other_run("results/note")
     assert all(path.exists() for path in (lock, result, marker))
-    lock.unlink()
+    lock.unlink()  # as with --nolock
+    assert other_run("results/note")
+    note_running("results/note")  # an earlier run of this very process
     assert not other_run("results/note")
     note_finished("results/note")
     note_finished("results/note")

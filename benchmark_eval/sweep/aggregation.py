@@ -21,7 +21,11 @@ from benchmark_eval.catalogue import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
 from benchmark_eval.errors import BenchmarkEvalError, InputError, Problem
 from benchmark_eval.index import open_benchmark
 from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manifest
-from benchmark_eval.promises import require_fresh_extras, require_fresh_summaries
+from benchmark_eval.promises import (
+    require_fresh_extras,
+    require_fresh_summaries,
+    require_promised_benchmark,
+)
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
 from benchmark_eval.sweep.completeness import missing_seeds
@@ -72,12 +76,14 @@ def aggregate(
     """
     try:
         entries = read_manifest(manifest)
+        loaded = open_benchmark(benchmark)
         if stamp is not None:
             _require_promised(entries, Path(eval_dir), Path(stamp).parent, leave_out)
+            require_promised_benchmark(Path(stamp).parent, loaded.digests, benchmark)
         table = build(
             eval_dir=eval_dir,
             manifest=entries,
-            benchmark=open_benchmark(benchmark),
+            benchmark=loaded,
             allow_missing=allow_missing,
             leave_out=leave_out,
             own=None if own_metrics is None else load_own_metrics(own_metrics),

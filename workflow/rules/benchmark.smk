@@ -5,6 +5,7 @@ rule index_benchmark:
         stamp="results/.state/benchmark.json",
     output:
         index="results/benchmark/index.npz",
+        record="results/.state/benchmark.made.json",
     log:
         "results/logs/index_benchmark.log",
     benchmark:

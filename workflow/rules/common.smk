@@ -6,7 +6,14 @@ from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import BenchmarkEvalError, unwritable
 from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
-from benchmark_eval.recovery import clear_killed_run, note_finished, note_running, other_run
+from benchmark_eval.recovery import (
+    clear_killed_run,
+    forget_faulty,
+    note_finished,
+    note_running,
+    other_run,
+    set_aside_faulty,
+)
 from benchmark_eval.state import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
@@ -23,6 +30,7 @@ def plain(fault):
 
 
 RESULTS = on_disk("results")
+STATE = on_disk("results/.state")
 NOTE = on_disk("results/.state/running.json")
 
 try:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from benchmark_eval.joblog import job
-from benchmark_eval.recovery import remaking
 from benchmark_eval.sweep import aggregate
 
-with (
-    job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.record),
-    remaking(snakemake.input.summaries),
+with job(
+    snakemake.log[0],
+    stamp=snakemake.input.stamp,
+    record=snakemake.output.record,
+    made=snakemake.input.summaries,
 ):
     aggregate(
         eval_dir=snakemake.params.eval_dir,

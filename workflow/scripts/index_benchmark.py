@@ -1,7 +1,12 @@
 """Read the benchmark's files and keep them as one index."""
 
-from benchmark_eval.index import write_index
 from benchmark_eval.joblog import job
+from benchmark_eval.kept_index import make_index
 
 with job(snakemake.log[0]):
-    write_index(snakemake.params.benchmark_dir, snakemake.output.index, stamp=snakemake.input.stamp)
+    make_index(
+        snakemake.params.benchmark_dir,
+        snakemake.output.index,
+        stamp=snakemake.input.stamp,
+        record=snakemake.output.record,
+    )

@@ -6,7 +6,12 @@ from benchmark_eval.joblog import job
 from benchmark_eval.report import write_report
 from benchmark_eval.sweep import read_aggregated
 
-with job(snakemake.log[0], stamp=snakemake.input.stamp, record=snakemake.output.record):
+with job(
+    snakemake.log[0],
+    stamp=snakemake.input.stamp,
+    record=snakemake.output.record,
+    made=[snakemake.input.aggregated],
+):
     write_report(
         read_aggregated(snakemake.input.aggregated),
         Path(snakemake.output.text).parent,
