@@ -17,6 +17,8 @@ SHOWN_PER_CAUSE = 3
 known and each stands in a file of its own (files that are not there), all of ``SHOWN_PER_KIND``."""
 PLACES_NAMED = 10
 """How many places of the others it names."""
+NAMED_ONE_AND_ALL = frozenset({"missing-predictions", "empty-predictions"})
+"""Kinds whose every place is told, however many: what is yet to be made is a list to work by."""
 LISTED_PER_KIND = 1000
 """Lines on one kind in a message: two folders that were swapped can make half a million problems,
 each file with a cause of its own."""
@@ -84,7 +86,7 @@ def render_problems(problems: Sequence[Problem]) -> str:
     """All problems as text, those of one kind, field and cause together and their cause said once.
 
     Of each such group the first ``SHOWN_PER_CAUSE``, then how many more there are and where; of
-    each kind no more than ``LISTED_PER_KIND`` lines.
+    each kind no more than ``LISTED_PER_KIND`` lines. Of ``NAMED_ONE_AND_ALL`` all, a line a record.
     """
     groups: dict[tuple[str, ...], list[Problem]] = {}
     latest: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -100,6 +102,9 @@ def render_problems(problems: Sequence[Problem]) -> str:
     lines = [f"{count:,} problem{'s' if count != 1 else ''} found"]
     listed: Counter[str] = Counter()
     for (kind, *_), group in groups.items():
+        if kind in NAMED_ONE_AND_ALL:
+            lines += _told(group)
+            continue
         told = list(_told(group))[: LISTED_PER_KIND - listed[kind]]
         listed[kind] += len(told)
         lines += told
@@ -120,6 +125,14 @@ def _told(group: Sequence[Problem]) -> Iterator[str]:
         yield f"  {problem if number == 0 else problem.finding()}"
     total = sum(problem.times for problem in group)
     if total == len(shown):
+        return
+    if group[0].kind in NAMED_ONE_AND_ALL:
+        yield f"  {total - len(shown):,} more, {total:,} problems of kind {group[0].kind!r} in all:"
+        files: dict[str, list[str]] = {}
+        for problem in others:
+            home, _, name = problem.file.rpartition("/")
+            files.setdefault(problem.record or home, []).append(name)
+        yield from (f"    {record}: {', '.join(names)}" for record, names in files.items())
         return
     if len({problem.file for problem in group}) == 1:
         places = [problem.record for problem in others if problem.record]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,8 @@ HINTED = 60
 """Missing files of one run that are looked for elsewhere; the others are most likely alike."""
 _NAMED = 5
 _NEAR = 3
+Known = dict[Path, str]
+"""What is near folders that do not exist."""
 _WORDS = {
     split: [
         word
@@ -39,14 +41,23 @@ def file_names(split: str) -> tuple[str, str]:
     return f"{split}_predictions.json", f"{split}_predictions.json.gz"
 
 
-def absence(folder: str | Path, split: str) -> tuple[str, str]:
-    """What to say where a split's prediction file is not in ``folder``: found, likely cause."""
+def absence(
+    folder: str | Path, split: str, others: Collection[str] = (), known: Known | None = None
+) -> tuple[str, str]:
+    """What to say where a split's prediction file is not in ``folder``: found, likely cause.
+
+    ``others`` are folders of other models, which are nobody's misspelling; ``known`` keeps the
+    causes of folders that were looked for before.
+    """
     folder = Path(folder)
     plain, packed = file_names(split)
     if not folder.is_dir():
         if folder.exists():
             return f"{_path(folder)} is no folder", ""
-        return f"no folder {_path(folder)}", folder_absence(folder)
+        known = {} if known is None else known
+        if folder not in known:
+            known[folder] = folder_absence(folder, others)
+        return f"no folder {_path(folder)}", known[folder]
     found = f"no such file, nor {packed}"
     names = _names(folder)
     near = [name for name in names if _serves(name, split) and (folder / name).is_file()]
@@ -61,15 +72,23 @@ def absence(folder: str | Path, split: str) -> tuple[str, str]:
     return found, f"the folder holds {_listing(names, _NAMED)}"
 
 
-def with_hints(problems: Iterable[Problem]) -> list[Problem]:
-    """The same problems, the first ``HINTED`` missing prediction files with what is near them."""
+def with_hints(problems: Iterable[Problem], others: Iterable[Path] = ()) -> list[Problem]:
+    """The same problems, the first ``HINTED`` missing prediction files with what is near them.
+
+    ``others`` are the folders of all models of the manifest: each holds the predictions of its own
+    row, so that none is named as what another one may mean.
+    """
     hinted: list[Problem] = []
+    taken = {os.path.abspath(folder) for folder in others}  # noqa: PTH100  (thousands)
+    known: Known = {}
     left = HINTED
     for problem in problems:
         if problem.kind == "missing-predictions" and left:
             left -= 1
             path = Path(problem.file)
-            found, cause = absence(path.parent, path.name.removesuffix("_predictions.json"))
+            found, cause = absence(
+                path.parent, path.name.removesuffix("_predictions.json"), taken, known
+            )
             hinted.append(replace(problem, found=found, cause=cause))
         else:
             hinted.append(problem)
@@ -98,8 +117,8 @@ def _is_benchmark(folder: Path) -> bool:
     )
 
 
-def folder_absence(folder: Path) -> str:
-    """What is near a folder that does not exist; nothing where it is a file."""
+def folder_absence(folder: Path, others: Collection[str] = ()) -> str:
+    """What is near a folder that does not exist, but for ``others``; nothing where it is a file."""
     if folder.exists():
         return ""
     parent = folder.parent
@@ -108,7 +127,7 @@ def folder_absence(folder: Path) -> str:
         missing = parent if upper is None else upper / parent.relative_to(upper).parts[0]
         near = _near_name(missing)
         return f"did you mean {_path(near)}?" if near else f"there is no {_path(missing)} either"
-    near = _near_name(folder)
+    near = _near_name(folder, others)
     if near:
         return f"did you mean {_path(near)}?"
     names = _names(parent)
@@ -121,9 +140,14 @@ def folder_absence(folder: Path) -> str:
     return f"the folder {_path(parent)} holds {_listing(names, _NAMED)}"
 
 
-def _near_name(path: Path) -> Path | None:
-    """A folder beside ``path`` with nearly its name."""
-    names = {name.lower(): name for name in _names(path.parent) if (path.parent / name).is_dir()}
+def _near_name(path: Path, others: Collection[str] = ()) -> Path | None:
+    """A folder beside ``path`` with nearly its name, but for ``others``."""
+    home = os.path.abspath(path.parent)  # noqa: PTH100  (as those of ``others``)
+    names = {
+        name.lower(): name
+        for name in _names(path.parent)
+        if os.path.join(home, name) not in others and (path.parent / name).is_dir()  # noqa: PTH118
+    }
     near = difflib.get_close_matches(path.name.lower(), names, n=1, cutoff=0.75)
     return path.with_name(names[near[0]]) if near else None
 

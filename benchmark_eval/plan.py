@@ -117,7 +117,7 @@ class Plan:
             return self.files[model]
         files, problems = find_prediction_files(self.config, self.entry(model))
         if problems:
-            raise _with_hints(problems)
+            raise _with_hints(problems, self.config, self.entries.values())
         return files
 
     def benchmark_files(self) -> list[str]:
@@ -217,6 +217,12 @@ def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
     return config.predictions_dir / entry.model_name
 
 
+def model_folders(config: Config, entries: Iterable[ModelEntry]) -> list[Path]:
+    """The folders of those models that have one, by the manifest or by the config."""
+    named = config.predictions_dir is not None
+    return [_predictions_dir(config, e) for e in entries if named or e.predictions_dir is not None]
+
+
 def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
     """The files of one model, and what is wrong with them (absent, empty, there twice).
 
@@ -294,15 +300,17 @@ def _find_predictions(
             )
         )
     if problems:
-        raise _with_hints(problems)
+        raise _with_hints(problems, config, ordered)
     return found
 
 
-def _with_hints(problems: Sequence[Problem]) -> InputError:
+def _with_hints(
+    problems: Sequence[Problem], config: Config, entries: Iterable[ModelEntry]
+) -> InputError:
     """The error of these problems; of absent files, what lies near them."""
     from benchmark_eval.near_files import with_hints  # with numpy, which a sound sweep can spare
 
-    return InputError(with_hints(problems))
+    return InputError(with_hints(problems, model_folders(config, entries)))
 
 
 def _benchmark_files(folder: Path) -> list[str]:

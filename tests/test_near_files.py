@@ -97,6 +97,68 @@ def test_evaluation_plan_and_check_say_the_same(tmp_path):
     assert "holds semantic.json" in one.cause
 
 
+@pytest.fixture
+def of_one_parent(tmp_path):
+    """Models of one manifest whose names differ in a digit, and one folder that is no model's."""
+
+    def plan(*absent, near=None):
+        names = [f"resnet_gu_k{k}_s0" for k in (1, 10, 100)] + [f"x{k}" for k in range(40)]
+        for name in names:
+            if name not in absent:
+                lay(tmp_path / "p" / name, NAME)
+        if near:
+            lay(tmp_path, f"p/{near}/")
+        rows = [f"{name},global_uniform,1,{seed}" for seed, name in enumerate(names)]
+        (tmp_path / "manifest.csv").write_text("\n".join(["model_name,regime,k_or_p,seed", *rows]))
+        config = normalise_config(
+            {
+                "benchmark_dir": str(tmp_path),
+                "manifest": str(tmp_path / "manifest.csv"),
+                "predictions_dir": f"{tmp_path}/q/../p",
+                "splits": [SPLIT],
+            }
+        )
+        lay(tmp_path, "q/")
+        with pytest.raises(InputError) as fault:
+            load_plan(config, tmp_path / "results", main=True)
+        return fault.value
+
+    return plan
+
+
+def test_the_folder_of_another_model_is_not_what_a_missing_one_may_mean(of_one_parent):
+    fault = of_one_parent("resnet_gu_k100_s0")
+    assert "did you mean" not in str(fault)
+    assert "the folder" in str(fault)
+    fault = of_one_parent("resnet_gu_k100_s0", near="resnet-gu-k100-s0")
+    assert "did you mean" in fault.problems[0].cause
+    assert "p/resnet-gu-k100-s0?" in fault.problems[0].cause
+
+
+def test_every_missing_model_is_named_however_many(of_one_parent):
+    absent = [f"x{k}" for k in range(40)]
+    text = str(of_one_parent(*absent))
+    assert "40 problems found" in text
+    assert "..." not in text
+    lines = [line for line in text.splitlines() if "model 'x" in line]
+    assert sorted(line.split("'")[1] for line in lines) == sorted(absent)
+    assert f"    model 'x39', global_uniform k=1, seed 42: {NAME}" in lines
+
+
+def test_of_missing_files_all_are_named_beyond_the_lines_of_other_kinds():
+    def problems(kind):
+        return [Problem(kind, f"p/m{k}/a", "no file", "a file", f"m{k}") for k in range(2000)]
+
+    text = str(InputError([*problems("missing-predictions"), *problems("empty-predictions")]))
+    assert text.count("m1999: a") == 2
+    twice = [
+        Problem("missing-predictions", f"p/m{k}/{s}", "no", "a", f"m{k}", cause="c")
+        for k in range(9)
+        for s in "ab"
+    ]
+    assert str(InputError(twice)).endswith("    m8: a, b")
+
+
 def test_only_the_first_missing_files_are_looked_for(tmp_path):
     missing = [
         Problem("missing-predictions", str(tmp_path / f"{k}/{NAME}"), "no such file", "predictions")

@@ -18,7 +18,7 @@ from benchmark_eval.config import Config, config_schema, normalise_config, read_
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.manifest import Manifest, read_manifest
 from benchmark_eval.near_files import benchmark_absence, folder_absence, with_hints
-from benchmark_eval.plan import find_prediction_files, pattern_problems
+from benchmark_eval.plan import find_prediction_files, model_folders, pattern_problems
 from benchmark_eval.predictions import predictions_file
 from benchmark_eval.wording import counted
 
@@ -154,7 +154,9 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
     """The prediction files to look at, and those that are absent, empty or there twice."""
     tasks: list[Task] = []
     problems: list[Problem] = []
+    others: list[Path] = []
     if manifest is not None:
+        others = model_folders(config, manifest.models)
         for entry in manifest.in_table_order():
             if entry.predictions_dir is None and config.predictions_dir is None:
                 continue  # told by ``_folderless``
@@ -178,7 +180,7 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
                     tasks.append(_task(predictions_file(folder, split), folder.name))
                 except InputError as fault:
                     problems += fault.problems
-    problems = with_hints(problems)
+    problems = with_hints(problems, others)
     times = Counter((task.split, task.size) for task in tasks)
     tasks = [replace(task, twin=times[task.split, task.size] > 1) for task in tasks]
     return tasks, problems
