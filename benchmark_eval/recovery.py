@@ -49,15 +49,17 @@ def _identity() -> dict[str, str | int]:
 
 
 def _started(pid: int) -> str | None:
-    """When a process of this host started (ticks since boot), None where there is none.
+    """When a process of this host started (ticks since boot), None where none lives.
 
-    Process numbers are given out again; number and start together are not.
+    One that has ended and that nobody has waited for (a zombie) lives no more. Process numbers are
+    given out again; number and start together are not.
     """
     try:
         line = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    return line.rpartition(")")[2].split()[19]
+    state, *others = line.rpartition(")")[2].split()
+    return None if state in {"Z", "X"} else others[18]
 
 
 def note_running(note: str | Path) -> None:

@@ -575,6 +575,21 @@ def test_a_living_run_is_left_alone(tmp_path, monkeypatch):
     assert not (tmp_path / "results/note").exists()
 
 
+def test_a_killed_process_that_nobody_has_waited_for_lives_no_more(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    leave_a_killed_run(tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        monkeypatch.setattr(os, "getpid", lambda: process.pid)
+        note_running("results/note")
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+        assert other_run("results/note")
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not other_run("results/note")
+        assert clear_killed_run("results/note", "results")
+
+
 def test_a_process_number_that_was_given_out_again_is_another_process(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     note_running("results/note")
