@@ -514,11 +514,36 @@ rule both:
 onstart:
     strict.onstart()
     plain.onstart()
+
+onsuccess:
+    strict.onsuccess()
+    plain.onsuccess()
+
+onerror:
+    strict.onerror()
+    plain.onerror()
 """)
     sweep = Sweep(tmp_path, snakefile=tmp_path / "Snakefile")
     _, rules = sweep.planned()
     assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules
-    sweep.run("strict/results/models/NA/NA_summary.json", "results/models/NA/NA_summary.json")
+    # tables of other inputs go in the module's own folder, or are vouched for there
+    record = tmp_path / "strict/results/.state/sweep.made.json"
+    old = tmp_path / "strict/results/aggregated/aggregated.json"
+    old.parent.mkdir()
+    for path in (record, old):
+        path.write_text("{}")
+    told = sweep.run(
+        "strict/results/models/NA/NA_summary.json", "results/models/NA/NA_summary.json"
+    )
+    assert "present ones: strict/results/aggregated/aggregated.json; a run of the whole" in told
+    assert not old.exists()
+    for path in (record, old):
+        path.write_text("{}")
+    sweep.run("--touch", "strict_tables")
+    assert record.read_bytes() == record.with_name("sweep.json").read_bytes()
+    # what a job of a module finds faulty is set aside
+    told = sweep.run("strict/results/plots/target_grid.svg", ok=False)
+    assert "the next run makes them again: strict/results/aggregated/aggregated.json" in told
     strict = json.loads((tmp_path / "strict/results/models/NA/NA_summary.json").read_text())
     assert strict["config"]["iou_threshold"] == 0.75
     plain = tmp_path / "results/models/NA/NA_summary.json"

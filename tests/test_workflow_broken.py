@@ -227,17 +227,13 @@ def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
 # files that are there, and broken
 
 
-@pytest.mark.parametrize("fault", ["cut short", "of another benchmark"])
-def test_an_index_that_is_wrong_is_made_again_and_scores_nothing(sweep, fault):
+def test_an_index_of_another_benchmark_is_made_again_and_no_model_is_scored_by_it(sweep):
     good, before = sweep.tables(), written(sweep)
     index = sweep.folder / "results/benchmark/index.npz"
-    if fault == "cut short":
-        index.write_bytes(index.read_bytes()[:-9])
-    else:
-        other = shutil.copytree(sweep.folder / "data/benchmark", sweep.folder / "other")
-        taxonomy = other / "species_taxonomy.csv"
-        taxonomy.write_text(taxonomy.read_text().replace("Xa", "Xb"))
-        write_index(other, index)
+    other = shutil.copytree(sweep.folder / "data/benchmark", sweep.folder / "other")
+    taxonomy = other / "species_taxonomy.csv"
+    taxonomy.write_text(taxonomy.read_text().replace("Xa", "Xb"))
+    write_index(other, index)
     sweep.summary("007").unlink()
     output = sweep.run("tables", "results/models/007/007_summary.json")
     told(output, "index.npz was not as this workflow makes it: now it is")
