@@ -497,10 +497,11 @@ def _score_threshold(evidence: Evidence) -> Iterator[str]:
         return
     if 2 * full < np.count_nonzero(per_image):
         yield (
-            f"no score below {least:.4g}, where the {n:,} scores end as if cut: {percent(edge, n)} "
-            f"of them up to {least + (most - least) / 20:.4g}, {n / len(per_image):.1f} boxes an "
-            "image: likely a score threshold; AP counts the boxes below it too, so that "
-            "predictions should start at 0.001"
+            f"no score below {least:.4g}, where the {n:,} scores end as if cut ({percent(edge, n)} "
+            f"of them lie between it and {least + (most - least) / 20:.4g}), "
+            f"{n / len(per_image):.1f} boxes an image: likely a score threshold; AP counts the "
+            "boxes below it too, so export with a confidence threshold of 0.001 "
+            "(Ultralytics: conf=0.001)"
         )
 
 
@@ -591,6 +592,22 @@ def _shared_names(evidence: Evidence) -> Iterator[str]:
             )
 
 
+_IN_PIXELS = "boxes [x, y, w, h] in pixels of the image as published"
+_OWN_IDS = "category ids of the benchmark's annotation files"
+WANTED = {
+    "another split": "the predictions of this split",
+    "normalised boxes": _IN_PIXELS,
+    "box layout": _IN_PIXELS,
+    "resized images": _IN_PIXELS,
+    "boxes outside": _IN_PIXELS,
+    "shifted ids": _OWN_IDS,
+    "held-out ids": _OWN_IDS,
+    "tied scores": "the confidence of each detection, not rounded",
+    "score threshold": "all detections with a confidence of 0.001 and above",
+    "repeated records": "each detection once",
+}
+"""What a file without the mistake holds, by the kind of warning."""
+
 WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "dropped records": _dropped,
     "another split": _other_split,
@@ -614,10 +631,24 @@ BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
 """Warnings about the benchmark that every evaluation repeats; ``check`` tells them once."""
 
 
+EXPLAINED_BY = {
+    "boxes outside": {"another split", "normalised boxes", "box layout", "resized images"},
+    "held-out ids": {"shifted ids"},
+}
+"""Warnings that say less than others of the same boxes or ids, and are left out beside these."""
+
+
+def named_warnings(evidence: Evidence, *, of_benchmark: bool = True) -> list[tuple[str, str]]:
+    """Likely mistakes of one split's predictions as (kind, text), most serious first."""
+    asked = {**WARNINGS, **(BENCHMARK_WARNINGS if of_benchmark else {})}
+    told = [(kind, text) for kind, warning in asked.items() for text in warning(evidence)]
+    kinds = {kind for kind, _ in told}
+    return [(kind, text) for kind, text in told if not EXPLAINED_BY.get(kind, set()) & kinds]
+
+
 def warnings_of(evidence: Evidence, *, of_benchmark: bool = True) -> list[str]:
     """Likely mistakes of one split's predictions, most serious first; none on sound ones."""
-    asked = [*WARNINGS.values(), *(BENCHMARK_WARNINGS.values() if of_benchmark else ())]
-    return [text for warning in asked for text in warning(evidence)]
+    return [text for _, text in named_warnings(evidence, of_benchmark=of_benchmark)]
 
 
 # --------------------------------------------------------------------------------------------
@@ -645,7 +676,10 @@ def notes_of(evidence: Evidence) -> list[str]:
     if not len(predictions):
         notes.append("no prediction: every specimen is missed")
     elif without:
-        notes.append(f"{without:,} of {counted(n_images, 'image')} without a prediction")
+        of_what = ""
+        if (per_image[predictions.left_out.image] == 0).any():
+            of_what = f" of a category that {truth.name} lists"
+        notes.append(f"{without:,} of {counted(n_images, 'image')} without a prediction{of_what}")
     if cut.any():
         notes.append(
             f"{counted(int(np.count_nonzero(cut)), 'image')} with more than {CAPS[-1]} boxes: "

@@ -52,7 +52,7 @@ class Problem:
     ``kind`` is a short stable slug (``"unknown-image-id"``) by which equal faults are grouped;
     ``record`` is the position in the file (0-based for JSON lists, the line for CSV), ready to
     print; ``cause`` is the likely cause, where it can be told. ``times`` is above 1 where one
-    stands for several that are not told one by one.
+    stands for several that are not told one by one. ``mistake`` is the name of a likely mistake.
     """
 
     kind: str
@@ -63,6 +63,7 @@ class Problem:
     field: str = ""
     cause: str = ""
     times: int = 1
+    mistake: str = ""
 
     def __str__(self) -> str:
         text = f"{self.finding()}; wanted {self.wanted}"

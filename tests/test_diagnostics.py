@@ -12,8 +12,10 @@ from layout import write_predictions, write_split, write_taxonomy
 from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark
 from benchmark_eval.diagnostics import (
     BENCHMARK_WARNINGS,
+    WANTED,
     WARNINGS,
     Evidence,
+    named_warnings,
     notes_of,
     percent,
     warnings_of,
@@ -292,6 +294,17 @@ def test_fires_on_its_mistake_and_says_so(tree, tmp_path, name):
     assert words in found[kinds[0]][0]
 
 
+def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
+    for name, kinds in (("corners", ["box layout"]), ("ids from 0", ["shifted ids"])):
+        split, plant, fire, _ = PLANTS[name]
+        given = planted(tree, tmp_path, split, plant)
+        assert set(kinds) < set(fire) == set(fired(given))
+        assert [kind for kind, _ in named_warnings(given)] == kinds
+    split, plant, fire, _ = PLANTS["another size"]
+    assert [kind for kind, _ in named_warnings(planted(tree, tmp_path, split, plant))] == fire
+    assert set(WANTED) == set(WARNINGS) - {"dropped records"}
+
+
 def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path):
     benchmark, _, model = tree
     kept = set(benchmark.split("iid_test").image_ids.tolist())
@@ -398,6 +411,22 @@ def test_one_repeated_record_in_forty_is_told(small):
     rows.append([7, 1, [100, 200, 50, 60], rows[6][3]])  # another name: no repetition
     rows.append([7, 2, [100, 200, 50, 60.5], rows[6][3]])
     assert warnings_of(small(rows)) == []
+
+
+def test_an_image_whose_boxes_were_left_out_has_predictions(tmp_path):
+    write_split(tmp_path, "iid_test", [[i, 1, [0, 0, 9, 9]] for i in (1, 2, 3)])
+    write_split(tmp_path, "train", [[1, 2, [0, 0, 9, 9]]])
+    write_taxonomy(tmp_path, [1, 2])
+    benchmark = load_benchmark(tmp_path)
+
+    def told(*rows):
+        write_predictions(tmp_path, "iid_test", [[i, c, [0, 0, 9, 9], 0.5] for i, c in rows])
+        return notes_of(evidence(benchmark, tmp_path, "iid_test"))[-1]
+
+    assert told((1, 1), (2, 2)) == (
+        "2 of 3 images without a prediction of a category that iid_test lists"
+    )
+    assert told((1, 1), (1, 2)) == "2 of 3 images without a prediction"
 
 
 def test_boxes_without_size_are_noted(small):

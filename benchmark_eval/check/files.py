@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark_eval.benchmark import Benchmark
-from benchmark_eval.diagnostics import Evidence, warnings_of
+from benchmark_eval.diagnostics import WANTED, Evidence, named_warnings
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.memory import keep_freed_memory
 from benchmark_eval.predictions import read_predictions
@@ -56,20 +56,21 @@ def check_file(task: Task, context: Context) -> FileResult:
         predictions = read_predictions(task.path, context.benchmark, task.split, digest=task.twin)
     except InputError as fault:
         return FileResult(task, 0, "", fault.problems)
-    texts: list[str] = []
+    told: list[tuple[str, str]] = []
     if context.sound:
         truth = context.benchmark.split(task.split)
         evidence = Evidence(predictions, truth, context.benchmark)
-        texts = warnings_of(evidence, of_benchmark=False)
+        told = named_warnings(evidence, of_benchmark=False)
     findings = tuple(
         Problem(
             "likely-mistake",
             str(task.path),
             text,
-            f"sound predictions on {task.split}",
+            WANTED[mistake],
             f"model {task.model!r}",
+            mistake=mistake,
         )
-        for text in texts
+        for mistake, text in told
     )
     n = len(predictions) + predictions.n_left_out
     return FileResult(task, n, predictions.sha256, findings)

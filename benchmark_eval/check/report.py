@@ -1,10 +1,11 @@
-"""What a check found: one table, as plain text, for a terminal, or as JSON."""
+"""What a check found: a block a kind, as plain text, for a terminal, or as JSON."""
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmark_eval.check.kinds import KINDS, Kind, Level
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LEVELS: tuple[Level, ...] = ("problem", "warning", "note")
-COLUMNS = ("level", "kind", "file", "record", "field", "found", "wanted", "cause")
+SHOWN_PER_MISTAKE = 6
+"""Likely mistakes of one name that text tells with their evidence; JSON has all."""
+FILES_NAMED = 10
+"""Files that are named as having more of what was shown."""
+WIDTH = 100
+"""Columns from which what was found gets lines of its own."""
 _COLOUR = {"problem": "bold red", "warning": "yellow", "note": "dim"}
 _UNKNOWN = Kind("problem", "")
 
@@ -30,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table; ``count`` findings stand behind it."""
+    """One finding, or ``count`` of them that are not told one by one."""
 
     level: Level
     kind: str
@@ -41,10 +47,87 @@ class Row:
     wanted: str
     cause: str
     count: int = 1
+    mistake: str = ""
 
-    def cells(self) -> list[str]:
-        """The texts in the order of ``COLUMNS``."""
-        return [getattr(self, name) for name in COLUMNS]
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Findings of one kind; likely mistakes that have one name."""
+
+    level: Level
+    kind: str
+    mistake: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(problem.times for problem in self.problems)
+
+    @property
+    def n_files(self) -> int:
+        """In how many files."""
+        return len({problem.file for problem in self.problems})
+
+    def shown(self, most: int) -> tuple[list[Problem], list[Problem]]:
+        """``most`` problems, in their order, and the others: of each file as many as can be."""
+        of_file: Counter[str] = Counter()
+        turns = []
+        for number, problem in enumerate(self.problems):
+            if problem.times == 1:
+                turns.append((of_file[problem.file], number))
+                of_file[problem.file] += 1
+        first = {number for _, number in sorted(turns)[:most]}
+        split: tuple[list[Problem], list[Problem]] = ([], [])
+        for number, problem in enumerate(self.problems):
+            split[number not in first].append(problem)
+        return split
+
+    def rows(self, most: int) -> Iterator[Row]:
+        """The problems shown, then how many more each file has."""
+        shown, others = self.shown(most)
+        for p in shown:
+            yield Row(
+                self.level, p.kind, p.file, p.record, p.field, p.found, p.wanted, p.cause,
+                mistake=p.mistake,
+            )  # fmt: skip
+        wanted = {problem.file: problem.wanted for problem in reversed(others)}
+        for file, times in _per_file(others).items():
+            found = f"{times:,} more of this kind"
+            yield Row(
+                self.level, self.kind, file, "", "", found, wanted[file], "", times, self.mistake
+            )
+
+    def lines(self) -> Iterator[str]:
+        """What it is; then for each thing that is wanted, and its cause, where else was found."""
+        meaning = KINDS.get(self.kind, _UNKNOWN).meaning
+        name = f"{self.kind}, {self.mistake}" if self.mistake else self.kind
+        yield f"{self.level}: {self.count:,} x {name} in {counted(self.n_files, 'file')}: {meaning}"
+        shown, others = self.shown(SHOWN_PER_MISTAKE if self.mistake else SHOWN_PER_KIND)
+        groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+        for problem in shown:
+            groups[problem.wanted, problem.cause].append(problem)
+        above = ""
+        for (wanted, cause), problems in groups.items():
+            if wanted != above:
+                yield from _wrapped(f"wanted: {wanted}", 2)
+            above = wanted
+            if cause:
+                yield from _wrapped(f"cause: {cause}", 2)
+            for problem in problems:
+                where = ", ".join(filter(None, (problem.file, problem.record, problem.field)))
+                if len(where) + len(problem.found) <= WIDTH:
+                    yield _one_line(f"    {where}: {problem.found}")
+                else:
+                    yield _one_line(f"    {where}:")
+                    yield from _wrapped(problem.found, 6)
+        times = _per_file(others)
+        if times:
+            named = [f"{file} ({n:,})" if n > 1 else file for file, n in times.items()]
+            if len(named) > FILES_NAMED:
+                named[FILES_NAMED:] = [f"and {len(named) - FILES_NAMED:,} files more"]
+            start = f"{times.total():,} more: " if shown else ""
+            yield from _wrapped(start + ", ".join(named), 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +149,22 @@ class CheckReport:
         """0 where there is no problem, 1 where there is one; warnings and notes do not count."""
         return 1 if self.count("problem") else 0
 
-    def rows(self, shown: int = SHOWN_PER_KIND) -> Iterator[Row]:
-        """The first ``shown`` findings of each kind, then how many more each file has."""
-        by_kind: dict[tuple[Level, str], list[Problem]] = defaultdict(list)
+    def blocks(self) -> list[Block]:
+        """The findings by level, kind and name of mistake."""
+        by_kind: dict[tuple[Level, str, str], list[Problem]] = defaultdict(list)
         for finding in self.findings:
-            by_kind[finding.level, finding.problem.kind].append(finding.problem)
-        for (level, kind), problems in sorted(
-            by_kind.items(), key=lambda item: LEVELS.index(item[0][0])
-        ):
-            n_shown = 0
-            more: Counter[str] = Counter()
-            for p in problems:
-                if p.times == 1 and n_shown < shown:
-                    n_shown += 1
-                    yield Row(level, kind, p.file, p.record, p.field, p.found, p.wanted, p.cause)
-                else:
-                    more[p.file] += p.times
-            for file, times in more.items():
-                found = f"{times:,} more of this kind"
-                yield Row(level, kind, file, "", "", found, problems[0].wanted, "", times)
+            p = finding.problem
+            by_kind[finding.level, p.kind, p.mistake].append(p)
+        ordered = sorted(by_kind.items(), key=lambda item: LEVELS.index(item[0][0]))
+        return [Block(*key, tuple(problems)) for key, problems in ordered]
+
+    def rows(self, shown: int = SHOWN_PER_KIND) -> Iterator[Row]:
+        """The first ``shown`` findings of each kind, then how many more each file has.
+
+        Likely mistakes are told one and all: each has evidence of its own.
+        """
+        for block in self.blocks():
+            yield from block.rows(len(block.problems) if block.mistake else shown)
 
     def kinds(self) -> Iterator[tuple[str, Level, int, int, str]]:
         """(kind, level, count, number of files, meaning) of each kind that was found."""
@@ -114,6 +194,11 @@ class CheckReport:
                 {"kind": kind, "level": level, "count": count, "files": files, "meaning": meaning}
                 for kind, level, count, files, meaning in self.kinds()
             ],
+            "mistakes": [
+                {"mistake": block.mistake, "count": block.count, "files": block.n_files}
+                for block in self.blocks()
+                if block.mistake
+            ],
             "findings": [asdict(row) for row in self.rows()],
         }
 
@@ -127,59 +212,41 @@ class CheckReport:
         )
 
     def text(self) -> str:
-        """The table as plain text: a line a finding, cells separated by `` | ``."""
-        lines = []
-        rows = list(self.rows())
-        if rows:
-            lines.append(" | ".join(COLUMNS))
-            lines += [" | ".join(map(_one_line, row.cells())) for row in _causes_once(rows)]
-            lines.append("")
-        lines += [
-            f"{level}: {count:,} x {kind} in {counted(files, 'file')}: {meaning}"
-            for kind, level, count, files, meaning in self.kinds()
-        ]
-        return "\n".join([*lines, self.summary()]) + "\n"
+        """A block of lines for each kind of finding, and the sum of all."""
+        blocks = ["\n".join(block.lines()) for block in self.blocks()]
+        return "\n\n".join([*blocks, self.summary()]) + "\n"
 
     def show(self, console: Console) -> None:
-        """The table on a terminal."""
-        from rich.table import Table
+        """The same on a terminal, what matters most in colour."""
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("", "file", "record", "field", "found", "wanted"):
-            table.add_column(name, overflow="fold")
-        above: Row | None = None
-        for row in _causes_once(self.rows()):
-            wanted = f"{row.wanted} ({row.cause})" if row.cause else row.wanted
-            cells = [row.file, row.record, row.field, row.found, wanted]
-            if above is not None and (row.kind, row.file) == (above.kind, above.file):
-                cells[0] = ""
-            above = row
-            mark = Text(row.level, style=_COLOUR[row.level])
-            table.add_row(mark, *(Text(_one_line(cell)) for cell in cells))
-        if table.row_count:
-            console.print(table)
+        for block in self.blocks():
+            heading, *lines = block.lines()
+            console.print(Text(heading, style=_COLOUR[block.level]), soft_wrap=True)
+            for line in lines:
+                console.print(Text(line), soft_wrap=True)
             console.print()
-        for kind, level, count, files, meaning in self.kinds():
-            line = f"{count:,} x {kind} in {counted(files, 'file')}: {meaning}"
-            console.print(Text(line, style=_COLOUR[level]))
         console.print(Text(self.summary(), style="bold"))
 
 
-AS_ABOVE = "as above"
+def _per_file(problems: Iterable[Problem]) -> Counter[str]:
+    """How many problems each file has, in the order of their first."""
+    times: Counter[str] = Counter()
+    for problem in problems:
+        times[problem.file] += problem.times
+    return times
 
 
-def _causes_once(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows for people: what is wanted and why, once for all rows of a kind that share it."""
-    told: tuple[str, ...] = ()
-    for row in rows:
-        now = (row.level, row.kind, row.field, row.wanted, row.cause)
-        rest = row.count > 1 and told[:2] == now[:2] and told[3:4] == now[3:4]
-        if now == told or rest:
-            yield replace(row, wanted=AS_ABOVE, cause="")
-        else:
-            told = now
-            yield row
+def _wrapped(text: str, indent: int) -> list[str]:
+    """Text as lines of ``WIDTH``; a word that is longer stays whole."""
+    return textwrap.wrap(
+        _one_line(text),
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _one_line(text: str) -> str:
