@@ -149,6 +149,7 @@ _README = """# A sweep of {n_models} models
 
        snakemake --cores all --directory THIS_FOLDER
 
+   or from here: `snakemake --snakefile CLONE/Snakefile --cores all`, CLONE being that folder.
    Not all models are ready? Add `--config allow_missing=true`; the report lists what is missing.
 
 7. **Read** `results/aggregated/report.md`. After a new seed or a new model: steps 4 to 7 again;

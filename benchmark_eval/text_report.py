@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from benchmark_eval.catalogue import BY_PATH, SPLIT_LABEL
+from benchmark_eval.metrics.confusions import LISTED
 from benchmark_eval.results import Evaluation, SplitEvaluation
 from benchmark_eval.wording import percent
 
@@ -109,12 +110,16 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
                 f"    most frequent wrong name: {worst.true_species} called {worst.named_species}, "
                 f"{worst.n} of {worst.n_found} found"
                 f"{' (same genus)' if worst.same_genus else ''}."
+                if worst.n > 1
+                else "    no wrong name stands out: no species is called another one twice."
             )
-            congeners = sum(c.n for c in result.confusions if c.same_genus)
-            listed = sum(c.n for c in result.confusions)
+            # over all of them: those listed are a choice of the most frequent
+            per_species = result.per_species.values()
+            wrong = d.n_matched_tp - sum(s.n_correct_species for s in per_species)
+            congeners = sum(s.n_correct_genus - s.n_correct_species for s in per_species)
             yield (
-                f"    of the {listed} wrong names in the {len(result.confusions)} most frequent "
-                f"confusions, {congeners} are congeners of the true species."
+                f"    wrong names that are congeners of the true species: {congeners:,} of "
+                f"{wrong:,} ({percent(congeners, wrong)})."
             )
 
 
@@ -173,11 +178,12 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
         yield f"    {name:<12}{s.n_images:>8,}{s.n_gt:>8,}" + "".join(
             f"{number(cell):>8}" for cell in cells
         )
-    if result.confusions:
+    repeated = [c for c in result.confusions if c.n > 1]
+    if repeated:
         yield ""
-        yield "  Most frequent wrong names"
+        yield f"  Most frequent wrong names (given twice or more; {LISTED} at most)"
         yield f"    {'true species':<32}{'named':<32}{'n':>5}{'of':>6}  genus"
-        for c in result.confusions:
+        for c in repeated:
             yield (
                 f"    {c.true_species:<32}{c.named_species:<32}{c.n:>5}{c.n_found:>6}  "
                 f"{'same' if c.same_genus else 'other'}"

@@ -267,11 +267,40 @@ def test_report_says_which_loss_is_larger_and_who_is_taken_for_whom(place):
         "in-distribution (n = 3): 67 % of specimens found; 33 % lost to finding, "
         "33 % to naming: both the same." in text
     )
-    assert "most frequent wrong name: Genus0 species2 called Genus0 species1, 1 of 1 found" in text
+    assert "no wrong name stands out: no species is called another one twice." in text
+    assert "wrong names that are congeners of the true species: 1 of 1 (100 %)." in text
+    assert "Most frequent wrong names" not in text
     found = read_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
     assert [(c.true_species, c.named_species, c.n, c.same_genus) for c in found] == [
         ("Genus0 species2", "Genus0 species1", 1, True)
     ]
+
+
+def test_congeners_are_counted_over_all_wrong_names_and_single_ones_are_not_listed(place):
+    from msgspec.structs import replace
+
+    from benchmark_eval.text_report import render_text
+
+    report(place)
+    result = read_summary(place / "o/m_summary.json")
+    split = result.per_split["iid_test"]
+    (once,) = split.confusions
+    # 100 found, 70 of them rightly named and 76 in the right genus
+    named = iter([(40, 44), (30, 32)])
+    scores = {}
+    for key, score in split.per_species.items():
+        species, genus = next(named, (0, 0))
+        scores[key] = replace(score, n_correct_species=species, n_correct_genus=genus)
+    result.per_split["iid_test"] = replace(
+        split,
+        confusions=[replace(once, n=2), once],
+        decomposition=replace(split.decomposition, n_matched_tp=100),
+        per_species=scores,
+    )
+    text = render_text(result)
+    assert "wrong names that are congeners of the true species: 6 of 30 (20 %)." in text
+    assert "species2 called Genus0 species1, 2 of 1 found (same genus)." in text
+    assert text.count("Genus0 species2                 Genus0 species1") == 1
 
 
 def test_report_of_a_perfect_model_blames_nobody(place):

@@ -10,15 +10,15 @@ import pytest
 from factories import write_benchmark
 from workflow_sweep import ROOT, Sweep, edit_unseen, write_predictions
 
+from benchmark_eval.project import init_project
+
 pytestmark = pytest.mark.workflow
 
 PAGE = (ROOT / "docs/howto.md").read_text()
-MODELS = {
-    "model_a_s0": ("global_uniform", "1", 0),
-    "model_a_s1": ("global_uniform", "1", 1),
-    "model_c_s0": ("incremental_natural", "0.1", 0),
-}
-ALL = set(MODELS)
+CLONE = str(ROOT)
+GRID = [("global_uniform", "1"), ("incremental_natural", "0.10")]
+SEEDS = (0, 1)
+ALL = {f"yolo_{condition}_s{seed}" for condition in ("gu_k1", "in_p010") for seed in SEEDS}
 AFTER = {"aggregate", "plot_sweep", "report"}
 # notes how snakemake is called instead of calling it
 NOTING = 'snakemake() { printf "%s\\n" "$@" > "$CALL"; }\n'
@@ -31,26 +31,33 @@ def recipe(title, language="bash"):
 
 
 class Project:
-    """A project folder as the page supposes it."""
+    """A project folder as the page supposes it: from init, with predictions."""
 
     def __init__(self, folder):
         self.folder = folder
         self.sweep = Sweep(folder)
 
     @classmethod
-    def make(cls, folder):
-        write_benchmark(folder / "benchmark")
-        for worth, model in enumerate(MODELS):
-            write_predictions(folder / "predictions" / model, folder / "benchmark", worth)
-        lines = ["model_name,regime,k_or_p,seed"]
-        lines += [",".join(map(str, (name, *cells))) for name, cells in MODELS.items()]
-        (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
-        project = cls(folder)
-        (folder / "config").mkdir()
-        project.sweep.configure(
-            benchmark_dir="benchmark", predictions_dir="predictions", manifest="manifest.csv"
+    def make(cls, parent):
+        write_benchmark(parent / "BENCHMARK")
+        folder = parent / "project"
+        init_project(
+            folder,
+            benchmark_dir=parent / "BENCHMARK",
+            architectures=["yolo"],
+            conditions=GRID,
+            seeds=SEEDS,
         )
-        return project
+        folders = sorted((folder / "predictions").iterdir())
+        for worth, predictions in enumerate(folders):
+            predictions.rmdir()
+            write_predictions(predictions, parent / "BENCHMARK", worth)
+        return cls(folder)
+
+    def copy(self, parent):
+        """The project and the benchmark beside it, elsewhere."""
+        shutil.copytree(self.folder.parent, parent, dirs_exist_ok=True)
+        return Project(parent / "project")
 
     def follow(self, title):
         """Run a recipe but for snakemake; the arguments that snakemake would have got."""
@@ -58,10 +65,11 @@ class Project:
         subprocess.run(
             ["bash", "-euo", "pipefail", "-c", NOTING + recipe(title)],
             cwd=self.folder,
-            env={**os.environ, "CALL": str(call)},
+            env={**os.environ, "CALL": str(call), "CLONE": CLONE},
             check=True,
         )
-        arguments = call.read_text().splitlines()
+        snakefile, place, *arguments = call.read_text().splitlines()
+        assert (snakefile, place) == ("--snakefile", str(self.sweep.snakefile))
         if arguments[:1] == ["--cores"]:
             del arguments[:2]
         return arguments
@@ -73,14 +81,14 @@ class Project:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    project = Project.make(tmp_path_factory.mktemp("howto") / "project")
+    project = Project.make(tmp_path_factory.mktemp("howto"))
     project.sweep.run()
     return project
 
 
 @pytest.fixture
 def project(finished, tmp_path):
-    return Project(shutil.copytree(finished.folder, tmp_path / "project"))
+    return finished.copy(tmp_path)
 
 
 def test_every_recipe_is_tested():
@@ -91,20 +99,22 @@ def test_every_recipe_is_tested():
 
 def test_add_a_seed(project):
     folder = project.folder
-    write_predictions(folder / "predictions/model_b_s2", folder / "benchmark", 7)
-    assert project.planned("Add a seed") == ({"model_b_s2"}, AFTER)
+    write_predictions(folder / "predictions/yolo_gu_k1_s3", folder.parent / "BENCHMARK", 7)
+    header = (folder / "manifest.csv").read_text().splitlines()[0]
+    assert f"# {header}\n" in recipe("Add a seed")
+    assert project.planned("Add a seed") == ({"yolo_gu_k1_s3"}, AFTER)
 
 
 def test_replace_a_model(project):
     folder = project.folder
-    shutil.copytree(folder / "predictions/model_a_s0", folder / "new")
+    shutil.copytree(folder / "predictions/yolo_gu_k1_s0", folder / "new")
     edit_unseen(folder / "new/iid_test_predictions.json")
-    assert project.planned("Replace a model") == ({"model_a_s0"}, AFTER)
+    assert project.planned("Replace a model") == ({"yolo_gu_k1_s0"}, AFTER)
 
 
 def test_drop_a_condition(project):
     assert project.planned("Drop a condition") == (set(), AFTER)
-    assert "model_c_s0" not in (project.folder / "manifest.csv").read_text()
+    assert "yolo_in_" not in (project.folder / "manifest.csv").read_text()
 
 
 def test_go_on_without_a_model(project):
@@ -114,7 +124,7 @@ def test_go_on_without_a_model(project):
 
 def test_another_version_of_the_benchmark(project):
     other = project.folder / "benchmark-v2"
-    shutil.copytree(project.folder / "benchmark", other)
+    shutil.copytree(project.folder.parent / "BENCHMARK", other)
     taxonomy = other / "species_taxonomy.csv"
     taxonomy.write_text(taxonomy.read_text() + "\n")
     models, rules = project.planned("Use another version of the benchmark")
@@ -128,10 +138,10 @@ def test_only_one_split(project):
 
 
 def test_predictions_from_somewhere_else(project):
-    assert project.planned("Read predictions from somewhere else") == ({"model_a_s0"}, AFTER)
+    assert project.planned("Read predictions from somewhere else") == ({"yolo_gu_k1_s0"}, AFTER)
     with (project.folder / "manifest.csv").open(newline="") as stream:
         places = {row["model_name"]: row["predictions_dir"] for row in csv.DictReader(stream)}
-    assert places == {"model_a_s0": "elsewhere", "model_a_s1": "", "model_c_s0": ""}
+    assert places == dict.fromkeys(ALL, "") | {"yolo_gu_k1_s0": "elsewhere"}
 
 
 def test_two_sweeps_side_by_side(project):
@@ -149,7 +159,7 @@ def test_metrics_of_your_own(project):
     project.sweep.run("tables", *arguments)
     with (project.folder / "results/aggregated/learning_curves.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert [row["own_iid_worst_AP_50_n"] for row in rows] == ["2", "1"]
+    assert [row["own_iid_worst_AP_50_n"] for row in rows] == ["2", "2"]
     assert all(float(row["own_iid_never_named_mean"]) >= 0 for row in rows)
 
 
@@ -159,6 +169,6 @@ def test_pass_the_results_on(project):
 
 
 def test_find_out_why_something_runs_again(project):
-    edit_unseen(project.folder / "predictions/model_a_s1/iid_test_predictions.json")
+    edit_unseen(project.folder / "predictions/yolo_gu_k1_s1/iid_test_predictions.json")
     output = project.sweep.run(*project.follow("Find out why something runs again"))
-    assert "results/.state/models/model_a_s1.json" in output
+    assert "results/.state/models/yolo_gu_k1_s1.json" in output

@@ -61,6 +61,9 @@ def test_numbers_carry_their_interval_and_n():
     assert estimate(over_seeds([0.5])) == "0.500 (n=1)"
     assert estimate(over_seeds([0.50, 0.54, 0.58])) == "0.540 (0.441 to 0.639; n=3)"
     assert estimate(over_seeds([])) == "not defined (n=0)"
+    # an interval without width would pass for certainty
+    assert estimate(over_seeds([0.287, 0.287, 0.287])) == "0.287 (seeds agree; n=3)"
+    assert estimate(over_seeds([0.287, 0.288, 0.287])) == "0.287 (0.286 to 0.289; n=3)"
     assert cell(over_seeds([0.50, 0.54, 0.58]), 3) == "0.540 ± 0.040, n=3"
     assert cell(over_seeds([0.2, None, 0.4]), 3) == "0.300 ± 0.141, n=2 of 3"
     assert cell(over_seeds([0.5]), 1) == "0.500, n=1"
@@ -101,7 +104,7 @@ def test_growth_that_can_and_cannot_be_told(sweep):
     cells += [*three("a9", "a", GU, "all", 0.41), *three("b1", "b", GU, "1", 0.3, 0.2)]
     cells += [*three("b5", "b", GU, "5", 0.4, 0.2), *three("b9", "b", GU, "all", 0.41, 0.2)]
     text = section(render(sweep(cells)), "Data efficiency")
-    assert "grows with data for a; cannot be told (the intervals overlap) for b." in text
+    assert "grows with data holds for a; cannot be told (the intervals overlap) for b." in text
     assert "global_uniform, from k=1 to k=all" in text
     assert "For a it goes from 0.100 (0.075 to 0.125; n=3) to 0.410 (0.385 to 0.435; n=3)." in text
     step = "That the last step, from k=5, is a gain cannot be told (the intervals overlap) for both"
@@ -117,12 +120,16 @@ def test_each_architecture_of_an_incomplete_sweep_is_told_at_its_own_budgets(swe
     text = render(sweep(cells))
     growth = section(text, "Data efficiency")
     assert (
-        "- global_uniform, from k=1 to k=5: AP@[.5:.95] grows with data for a. For a it" in growth
+        "- global_uniform, from k=1 to k=5: that AP@[.5:.95] grows with data holds for a. For a it"
+        in growth
     )
     assert (
-        "- global_uniform, from k=1 to k=all: AP@[.5:.95] cannot be told (the intervals overlap) "
-        "for b. For b it" in growth
+        "- global_uniform, from k=1 to k=all: that AP@[.5:.95] grows with data cannot be told (the "
+        "intervals overlap) for b. For b it" in growth
     )
+    # of two budgets the first is the last but one
+    assert "last step" not in growth
+    assert "| Architecture | Regime | Smallest budget | Largest |" in growth
     rare = section(text, "Rare and common")
     for budget, name, rest in (("5", "a", "than at k=1 "), ("all", "b", ""), ("1", "c", "")):
         told = f"- global_uniform, at k={budget}: that rare species are served worse than common "
@@ -215,11 +222,11 @@ def test_differences_within_a_model_are_judged_by_their_own_interval(sweep):
 def test_comparisons_are_counted_by_the_rule_that_decides_them(sweep):
     facts = Facts(sweep([*three("a", "a", GU, "1", 0.2), *three("b", "a", GU, "5", 0.4)]))
     facts.growth("iid_AP_50_95")
-    assert facts.judged == {"means": 2, "differences": 0}
+    assert facts.judged == {"means": 1, "differences": 0}
     facts.rare()  # the gap at k=5, and against that at k=1
-    assert facts.judged == {"means": 3, "differences": 1}
+    assert facts.judged == {"means": 2, "differences": 1}
     facts.confidence()
-    assert facts.judged == {"means": 3, "differences": 3}
+    assert facts.judged == {"means": 2, "differences": 3}
     guide = section(render(facts.data), "How to read these numbers")
     assert re.search(r"makes \d+ of the first kind and \d+ of the second", guide)
 
@@ -234,7 +241,7 @@ def test_holds_is_said_of_two_means_and_is_clear_of_one_interval(sweep):
     assert starts["holds"] == {"- global_uniform", "- Two means"}
     assert {"- Distance", "- Field photographs", "- global_uniform"} <= starts["is clear"]
     for line in said["holds"]:
-        assert "gap is wider" in line or "last step" in line or "do not overlap" in line
+        assert "gap is wider" in line or "grows with data" in line or "do not overlap" in line
 
 
 def test_seeds_with_the_same_file_are_no_seeds(sweep):
@@ -251,7 +258,8 @@ def test_seeds_with_the_same_file_are_no_seeds(sweep):
     assert second.startswith("- inat_test, 6 models (a0, a1, a2, b0, b1 and 1 more): the same")
     growth = section(text, "Data efficiency")
     assert (
-        "AP@[.5:.95] cannot be told (one seed). Here it goes from 0.201 (n=3, same files)" in growth
+        "grows with data cannot be told (one seed). Here it goes from 0.201 (n=3, same files)"
+        in growth
     )
     rows = section(text, "All conditions")
     assert (
@@ -313,7 +321,7 @@ def test_bottleneck(sweep):
     text = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
     text = section(text, "Finding against naming")
     assert "In distribution the bottleneck, where more specimens are lost, is naming." in text
-    assert "0.360 (0.360 to 0.360; n=3) | 0.100 (0.100 to 0.100; n=3) |" in text
+    assert "0.360 (seeds agree; n=3) | 0.100 (seeds agree; n=3) |" in text
 
 
 def test_missing_cells_are_listed_by_condition(sweep):
@@ -349,7 +357,54 @@ def test_equal_warnings_stand_once_with_their_models(sweep):
     text = render(sweep([((f"m{s}", "a", GU, "1", s), warned(s)) for s in range(3)]))
     first, second = section(text, "Warnings").strip().splitlines()
     assert first == "- iid_test, 3 models (m0, m1 and m2): 7 boxes &lt;b&gt;left out&lt;/b&gt;"
-    assert second.startswith("- semantic_ood, 3 models (m0, m1 and m2): the like of: 2,000 boxes")
+    assert second.startswith(
+        "- semantic_ood, 3 models (m0, m1 and m2): numbers differ, for example: 2,000 boxes"
+    )
+
+
+def test_warnings_are_told_above_the_first_table_and_their_models_marked(sweep, tmp_path):
+    warned = {"value": 0.3, "warnings": [("iid_test", "9 boxes odd")]}
+    cells = [*three("a", "a", GU, "1", 0.2), *three("b", "b", GU, "1", 0.2)]
+    cells[1] = (cells[1][0], warned)
+    path = write_report(sweep(cells), tmp_path)
+    text = path.read_text()
+    headline = section(text, "Headline")
+    assert headline.index("**1 model has warnings: see [Warnings](#warnings).**") < headline.index(
+        "| Architecture |"
+    )
+    assert "| a | global_uniform k=1 (warnings) |" in headline
+    assert "| b | global_uniform k=1 |" in headline
+    rows = section(text, "All conditions")
+    assert "| a | global_uniform | k=1 (warnings) |" in rows
+    assert document.warnings_told(path) == f"1 model has warnings: see {path}"
+    path = write_report(sweep(three("c", "c", GU, "1", 0.2)), tmp_path)
+    assert "have warnings" not in path.read_text()
+    assert document.warnings_told(path) is None
+    assert document.warnings_told(tmp_path / "none.md") is None
+
+
+def test_all_images_are_one_training_set_whatever_the_regime(sweep):
+    # by hand: 0.5, 0.51, 0.52 and 0.44, 0.46, 0.48 have the mean 0.485; t(5) = 2.5706, std 0.0308
+    cells = [*three("g5", "a", GU, "5", 0.43), *three("g", "a", GU, "all", 0.51)]
+    cells += [*three("i", "a", IN, "0.1", 0.2), *three("j", "a", IN, "1", 0.46, 0.02)]
+    text = render(sweep(cells))
+    pooled = "0.485 (0.453 to 0.517; n=6)"
+    same = "global_uniform k=all and incremental_natural p=1 are the same training set"
+    assert same in section(text, "Headline")
+    assert f"| a | {pooled} |" in section(text, "Headline")
+    growth = section(text, "Data efficiency")
+    # two budgets: the only step is from 5 to all; three seeds (0.485 to 0.535) and six against
+    # 0.430 (0.405 to 0.455)
+    assert "that AP@[.5:.95] grows with data holds. Here it goes from 0.430" in growth
+    assert (
+        "incremental_natural p=1 is the same training set as k=all; with its seeds too, that this "
+        "step is a gain cannot be told (the intervals overlap)." in growth
+    )
+    # copies of one file are no six seeds
+    same_files = [(row, {"value": made, "predictions": {"iid_test": "d"}}) for row, made in cells]
+    assert "0.485 (n=6, same files)" in section(render(sweep(same_files)), "Headline")
+    # nor are two training sets that were counted and differ
+    assert same not in render(sweep(cells[:6]))
 
 
 def test_notes_stand_under_the_warnings_in_the_same_way(sweep):
@@ -365,7 +420,7 @@ def test_notes_stand_under_the_warnings_in_the_same_way(sweep):
     text = render(table)
     assert section(text, "Warnings").strip() == "None."
     assert section(text, "Notes").strip() == (
-        "- iid_test, 2 models (m0 and m1): the like of: 3 images without a box"
+        "- iid_test, 2 models (m0 and m1): numbers differ, for example: 3 images without a box"
     )
 
 

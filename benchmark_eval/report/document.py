@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
+SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
+"""Columns of the headline table: AP@.5 is what readers know from elsewhere."""
 CHANCE_MEANS, CHANCE_DIFFERENCES = 0.005, 0.05
 """How often two intervals part, and one interval leaves out 0, where there is no difference."""
 PLOTS_PLACE = "../plots"
@@ -108,7 +111,7 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
         ("What is missing", _missing(table)),
         ("Warnings", [*_identical(table), *_told(table.warnings)] or ["None."]),
         ("Notes", _told(table.notes) or ["None."]),
-        ("All conditions", _all_conditions(table)),
+        ("All conditions", _all_conditions(facts)),
         ("Provenance", _provenance(table)),
     ]  # fmt: skip
     lines = ["# Report of the sweep", ""]
@@ -188,28 +191,53 @@ def table_of_splits(table_: Aggregated) -> list[str]:
 
 
 def _headline(facts: Facts) -> list[str]:
-    labels = [BY_NAME[name].label for name in HEADLINE]
+    labels = [BY_NAME[name].label for name in SHOWN]
     rows = [
         [
             escape(facts.look.label(name)),
-            condition(row),
-            *(cell(row.metrics[metric], len(row.seeds)) for metric in HEADLINE),
+            condition(row) + facts.warned(row),
+            *(cell(row.metrics[metric], len(row.seeds)) for metric in SHOWN),
         ]
         for name, row in facts.best.items()
     ]
     if not rows:
         return [f"{BY_NAME[HEADLINE[0]].label} is not defined for any model of this sweep."]
     return [
+        *warning_lines(facts),
         f"Each architecture at the condition with its highest mean of {labels[0]}; mean ± "
         "standard deviation over n seeds. Picked as the best, these means are a little too high.",
         "",
         *table(["Architecture", "Best condition", *labels], rows, left=2),
+        "",
+        *facts.all_data(SHOWN),
         "",
         "Below, 0.540 (0.441 to 0.639; n=3) is a mean over 3 seeds with its 95 % interval "
         "(Student's t over seeds). What is said to hold, to be clear or not to be told: "
         "[How to read these numbers](#how-to-read-these-numbers). In the questions below the best "
         "condition is the one of this table.",
     ]
+
+
+def warning_lines(facts: Facts) -> list[str]:
+    """How many models have warnings, for those who read only the first table."""
+    n = len(facts.doubtful)
+    if not n:
+        return []
+    return [
+        f"**{count(n, 'model')} {'has' if n == 1 else 'have'} warnings: see "
+        "[Warnings](#warnings).** Conditions with such a model are marked (warnings).",
+        "",
+    ]
+
+
+def warnings_told(report: str | Path) -> str | None:
+    """How many models a written report says have warnings, and where; None without any."""
+    try:
+        text = Path(report).read_text(encoding="utf-8")
+    except OSError:
+        return None
+    found = re.search(r"^\*\*([\d,]+ models? ha(?:s|ve) warnings): see ", text, re.MULTILINE)
+    return f"{found[1]}: see {report}" if found else None
 
 
 def _rules(facts: Facts) -> list[str]:
@@ -221,7 +249,7 @@ def _rules(facts: Facts) -> list[str]:
     chance = means * CHANCE_MEANS + differences * CHANCE_DIFFERENCES
     return [
         "- Two means, of two conditions or two architectures, are called different only where "
-        "their intervals do not overlap (it *holds*, *grows*, *buys more*). Where there is no "
+        "their intervals do not overlap (it *holds*, *buys more*). Where there is no "
         f"difference, that errs in about {CHANCE_MEANS:.1%} of comparisons.",
         "- A difference within each model (near minus far, head minus tail, a loss), or a number "
         "against a fixed one, *is clear* only where its own interval leaves out 0 (or that "
@@ -230,6 +258,9 @@ def _rules(facts: Facts) -> list[str]:
         f"first kind and {differences} of the second: if there were nothing to find at all, about "
         f"{chance:.1f} of its statements would be wrong by chance. Trust what several "
         "architectures agree on.",
+        "- 'Seeds agree' stands where an interval would be, when all seeds have the same value to "
+        "three digits. That comes of few specimens (or none that can change) and is no certainty: "
+        "other seeds may well differ.",
         "- 'Cannot be told' is no proof of equality: with three seeds intervals are wide. They are "
         "not cut where a share ends, so one may reach below 0 or above 1. Seeds are the only "
         "source of spread in them: the test images are the same for all.",
@@ -305,12 +336,15 @@ def _told(items: Iterable[ModelWarnings]) -> list[str]:
     lines = []
     for item in items:
         names = listing([escape(name) for name in item.models], most=5)
-        text = escape(item.text) if item.alike else f"the like of: {escape(item.text)}"
+        text = escape(item.text)
+        if not item.alike:
+            text = f"numbers differ, for example: {text}"
         lines.append(f"- {item.split}, {count(len(item.models), 'model')} ({names}): {text}")
     return lines
 
 
-def _all_conditions(data: Aggregated) -> list[str]:
+def _all_conditions(facts: Facts) -> list[str]:
+    data = facts.data
     labels = [BY_NAME[name].label for name in HEADLINE]
     several = Lookup(data).several
     sources = {row.source for row in data.budget_curves}
@@ -320,6 +354,7 @@ def _all_conditions(data: Aggregated) -> list[str]:
     for row in data.learning_curves:
         cost = costs[row.architecture, row.regime, row.k_or_p]
         marked = f"{budget(row)} (incomplete)" if row.missing else budget(row)
+        marked += facts.warned(row)
         rows.append(
             [
                 *([escape(row.architecture)] if several else []),

@@ -39,7 +39,8 @@ def _zero(value: float) -> float:
 def estimate(value: Estimate, *, sign: bool = False) -> str:
     """``0.540 (0.441 to 0.639; n=3)``: mean, interval, n; without an interval ``0.500 (n=1)``.
 
-    Seeds without an interval are copies of one file, and are said to be.
+    Seeds without an interval are copies of one file, and are said to be. An interval without
+    width would pass for certainty: ``0.500 (seeds agree; n=3)``.
     """
     show = signed if sign else number
     if value.mean is None:
@@ -47,6 +48,8 @@ def estimate(value: Estimate, *, sign: bool = False) -> str:
     if value.ci95_low is None or value.ci95_high is None:
         return f"{show(value.mean)} (n={value.n}{_copies(value)})"
     low, high = show(value.ci95_low), show(value.ci95_high)
+    if low == high:
+        return f"{show(value.mean)} (seeds agree; n={value.n})"
     return f"{show(value.mean)} ({low} to {high}; n={value.n})"
 
 

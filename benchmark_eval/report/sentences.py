@@ -7,8 +7,10 @@ sentence says that it cannot be told. Every number in a sentence carries its int
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from benchmark_eval.catalogue import BAND_LABEL, SPLIT_PREFIX
 from benchmark_eval.manifest import REGIMES, budget_text
@@ -25,6 +27,7 @@ from benchmark_eval.report.reference import FULL_DATA
 from benchmark_eval.sweep.aggregation import best_conditions
 from benchmark_eval.sweep.differences import ALONE, NAMING_LOSS, NEAR_TARGETS
 from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, Verdict, compare, compare_to
+from benchmark_eval.sweep.statistics import estimate as over_seeds
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
 
 UNIFORM, NATURAL, TARGETS = REGIMES
@@ -43,12 +46,25 @@ class Facts:
         self.best = best_conditions(data.learning_curves)
         self.judged = {"means": 0, "differences": 0}
         """How many comparisons the sentences made so far, by the rule that decides them."""
+        self.doubtful = {name for item in data.identical for name in item.models}
+        self.doubtful |= {name for item in data.warnings for name in item.models}
+        """The models that stand under the report's warnings."""
+        self._doubtful_conditions = {
+            (model.architecture, model.regime, model.k_or_p)
+            for model in data.models
+            if model.model in self.doubtful
+        }
 
     # -- helpers ---------------------------------------------------------------------------
 
     def name(self, architecture: str) -> str:
         """An architecture as text."""
         return escape(self.look.label(architecture))
+
+    def warned(self, row: CurveRow) -> str:
+        """`` (warnings)`` behind a condition with a model that has some."""
+        key = (row.architecture, row.regime, row.k_or_p)
+        return " (warnings)" if key in self._doubtful_conditions else ""
 
     def means(
         self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = UNTOLD
@@ -113,6 +129,7 @@ class Facts:
             # an incomplete sweep: each architecture is told at its own budgets
             for some in _alike(ends, lambda cells: [budget(cells[at]) for at in (0, -2, -1)]):
                 first, before, last = (next(iter(some.values()))[at] for at in (0, -2, -1))
+                label = BY_NAME[metric].metric.label
                 grown, step = (
                     {
                         name: compare(cells[-1].metrics[metric], cells[at].metrics[metric])
@@ -122,20 +139,25 @@ class Facts:
                 )
                 example = _largest(some, lambda cells: cells[-1].metrics[metric])
                 start, end = (some[example][at].metrics[metric] for at in (0, -1))
-                lines.append(
-                    f"- {regime}, from {budget(first)} to {budget(last)}: "
-                    f"{BY_NAME[metric].metric.label} "
-                    f"{self.means(grown, 'grows with data', 'falls with data')}. "
-                    f"{self._for(example)}it goes from {estimate(start)} to {estimate(end)}. "
-                    f"That the last step, from {budget(before)}, is a gain "
-                    f"{self.means(step, 'holds', 'is wrong, it is a loss')}."
+                text = (
+                    f"- {regime}, from {budget(first)} to {budget(last)}: that {label} grows with "
+                    f"data {self.means(grown, 'holds', 'is wrong, it falls')}. "
+                    f"{self._for(example)}it goes from {estimate(start)} to {estimate(end)}."
                 )
+                if first is not before:
+                    text += (
+                        f" That the last step, from {budget(before)}, is a gain "
+                        f"{self.means(step, 'holds', 'is wrong, it is a loss')}."
+                    )
+                lines.append(text + self._step_pooled(metric, some))
             rows += [
                 [
                     self.name(name),
                     regime,
                     f"{budget(cells[0])}: {estimate(cells[0].metrics[metric])}",
-                    f"{budget(cells[-2])}: {estimate(cells[-2].metrics[metric])}",
+                    f"{budget(cells[-2])}: {estimate(cells[-2].metrics[metric])}"
+                    if len(cells) > 2
+                    else MISSING,
                     f"{budget(cells[-1])}: {estimate(cells[-1].metrics[metric])}",
                 ]
                 for name, cells in ends.items()
@@ -143,7 +165,84 @@ class Facts:
         if not lines:
             return [_nothing("a regime with two budgets")]
         header = ["Architecture", "Regime", "Smallest budget", "Last but one", "Largest"]
+        if all(row[3] == MISSING for row in rows):
+            header, *rows = ([*cells[:3], *cells[4:]] for cells in (header, *rows))
         return [*lines, "", *table(header, rows, left=2)]
+
+    def pooled(self, architecture: str, metric: str) -> Estimate | None:
+        """All seeds on all training images, whatever the regime calls that budget.
+
+        None unless both regimes have such seeds. Without an interval where seeds are copies.
+        """
+        rows = [row for row in self.look.table.learning_curves
+                if row.architecture == architecture and on_all_data(row)]  # fmt: skip
+        keys = {(row.regime, row.k_or_p) for row in rows}
+        costs = {
+            (row.n_images, row.n_specimens)
+            for row in self.data.budget_curves
+            if row.architecture == architecture and (row.regime, row.k_or_p) in keys
+        }
+        # budgets that were counted and differ are not of one training set
+        if len(rows) < 2 or len(costs) > 1 or not all(row.metrics[metric].n for row in rows):
+            return None
+        models = [
+            model
+            for model in self.data.models
+            if model.architecture == architecture and (model.regime, model.k_or_p) in keys
+        ]
+        value = over_seeds(model.values[metric] for model in models)
+        names, split = {model.model for model in models}, BY_NAME[metric].split
+        copies = any(
+            len(names.intersection(item.models)) > 1
+            for item in self.data.identical
+            if split is None or split in item.splits
+        )
+        return replace(value, ci95_low=None, ci95_high=None) if copies else value
+
+    def _step_pooled(self, metric: str, some: Mapping[str, list[CurveRow]]) -> str:
+        """The last step judged on all seeds of its end, where that is all data."""
+        last = next(iter(some.values()))[-1]
+        both = {
+            name: value
+            for name in some
+            if on_all_data(last) and (value := self.pooled(name, metric)) is not None
+        }
+        if not both:
+            return ""
+        other = NATURAL if last.regime == UNIFORM else UNIFORM
+        told = {
+            name: compare(value, some[name][-2].metrics[metric]) for name, value in both.items()
+        }
+        return (
+            f" {other} {budget_text(other, FULL_DATA[other])} is the same training set as "
+            f"{budget(last)}; with its seeds too, that this step is a gain "
+            f"{self.means(told, 'holds', 'is wrong, it is a loss')}."
+        )
+
+    def all_data(self, metrics: Sequence[str]) -> list[str]:
+        """That two conditions are one training set, and their seeds taken together."""
+        both = {
+            name: values
+            for name in self.look.architectures
+            if (values := [self.pooled(name, metric) for metric in metrics])[0] is not None
+        }
+        if not both:
+            return []
+        names = [f"{regime} {budget_text(regime, k)}" for regime, k in FULL_DATA.items()]
+        labels = [BY_NAME[metric].label for metric in metrics]
+        return [
+            f"{names[0]} and {names[1]} are the same training set, all images: what differs "
+            "between them is chance, and the better of the two is no better condition. Their "
+            "seeds taken together, with the 95 % interval:",
+            "",
+            *table(
+                ["Architecture, on all images", *labels],
+                [
+                    [self.name(name), *(estimate(value or UNDEFINED) for value in values)]
+                    for name, values in both.items()
+                ],
+            ),
+        ]
 
     def _against(
         self, metric: str, lead: str, below: str, what: str, fixed: float = 0.0
@@ -176,8 +275,25 @@ class Facts:
         return [
             f"- Between architectures, each at its best condition: {self.name(top)} has the "
             f"highest mean, {estimate(first.metrics[metric])}. That the others lie below it "
-            f"{self.means(told, 'holds', 'is wrong')}."
+            f"{self.means(told, 'holds', 'is wrong')}.{self._pooled_ranks(metric)}"
         ]
+
+    def _pooled_ranks(self, metric: str) -> str:
+        """The same comparison on all seeds of all data, where all have these as their best."""
+        both = {
+            name: value
+            for name, row in self.best.items()
+            if on_all_data(row) and (value := self.pooled(name, metric)) is not None
+        }
+        if len(both) < len(self.best):
+            return ""
+        top = _largest(both, lambda value: value)
+        told = {name: compare(both[top], value) for name, value in both.items() if name != top}
+        return (
+            f" On all seeds of all images, of both regimes, {self.name(top)} has the highest, "
+            f"{estimate(both[top])}; that the others lie below it "
+            f"{self.means(told, 'holds', 'is wrong')}."
+        )
 
     def regimes_at_equal_cost(self, metric: str) -> list[str]:
         """global_uniform against incremental_natural where both cost about as many images."""
@@ -576,6 +692,11 @@ def images(row: BudgetRow) -> str:
     """Distinct training images: ``161`` counted, ``about 161`` expected."""
     about = "about " if row.source == "expected" else ""
     return MISSING if row.n_images is None else f"{about}{row.n_images:,.0f}"
+
+
+def on_all_data(row: CurveRow) -> bool:
+    """Whether a condition trains on all images."""
+    return FULL_DATA.get(row.regime) == row.k_or_p
 
 
 def _cost(row: BudgetRow) -> str:
