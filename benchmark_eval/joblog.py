@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from benchmark_eval import __version__
 from benchmark_eval.errors import BenchmarkEvalError, InputError
@@ -45,11 +46,11 @@ def job(
     log.parent.mkdir(parents=True, exist_ok=True)
     made_from = Path(stamp).read_bytes() if stamp is not None else None
     before = fingerprints(made)
-    with log.open("a", encoding="utf-8") as stream:
+    with _opened(log) as stream:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
-        handler = logging.StreamHandler(stream)
+        handler = _Handler(stream)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger = logging.getLogger()
         logger.addHandler(handler)
@@ -69,7 +70,7 @@ def job(
             if record is not None and made_from is not None:
                 write_bytes_atomic(record, made_from)
         except BenchmarkEvalError as fault:
-            print(f"error: {fault}", file=stream)
+            _note(stream, f"error: {fault}")
             print(f"error: {fault}", file=sys.stderr)
             if isinstance(fault, InputError) and before:
                 assert record is not None
@@ -78,15 +79,43 @@ def job(
                 note_faulty(record, stamp, made_from, before, fault)
             sys.exit(1)
         except OSError as fault:
-            if fault.errno in _OF_THE_DISK:
-                print(f"error: {fault}", file=stream)
-            else:
-                traceback.print_exc(file=stream)
+            told = fault.errno in _OF_THE_DISK
+            _note(stream, f"error: {fault}" if told else traceback.format_exc())
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(1)
         except BaseException:
-            traceback.print_exc(file=stream)
+            _note(stream, traceback.format_exc())
             raise
         finally:
             logging.captureWarnings(capture=False)
             logger.removeHandler(handler)
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Says once, in a line, that the log cannot be written (a full disk)."""
+
+    told = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+        fault = sys.exc_info()[1]
+        if not isinstance(fault, OSError):
+            super().handleError(record)
+        elif not self.told:
+            self.told = True
+            print(f"error: {self.stream.name}: {fault.strerror}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _opened(log: Path) -> Iterator[TextIO]:
+    """The log; that its last lines find no room on the disk is no fault of the job."""
+    stream = log.open("a", encoding="utf-8")
+    try:
+        yield stream
+    finally:
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+def _note(stream: TextIO, text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(text, file=stream, flush=True)

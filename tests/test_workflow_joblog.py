@@ -1,6 +1,9 @@
 """A job of the workflow: where its words and faults go, and the record it leaves."""
 
+import contextlib
+import errno
 import fcntl
+import io
 import logging
 import subprocess
 import sys
@@ -8,6 +11,7 @@ import warnings
 
 import pytest
 
+from benchmark_eval import joblog
 from benchmark_eval.errors import InputError, Problem
 from benchmark_eval.joblog import job
 
@@ -52,6 +56,27 @@ def test_a_fault_of_the_file_system_is_told_in_one_line(tmp_path, capsys):
     err = capsys.readouterr().err
     assert err.startswith("error: [Errno 2] No such file or directory")
     assert len(err.splitlines()) == 1
+
+
+class Full(io.StringIO):
+    """A log on a disk without room."""
+
+    name = "logs/a.log"
+
+    def write(self, _):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_log_without_room_is_told_once_and_costs_no_result(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(joblog, "_opened", lambda _: contextlib.nullcontext(Full()))
+    with job(tmp_path / "log"):
+        logging.getLogger("benchmark_eval.x").info("a word of the log")
+        (tmp_path / "result").write_text("made")
+    assert (tmp_path / "result").exists()
+    assert capsys.readouterr().err == "error: logs/a.log: No space left on device\n"
+    with pytest.raises(SystemExit), job(tmp_path / "log"):
+        raise InputError([Problem("kind", "file.json", "this", "that")])
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_the_record_is_the_stamp_as_it_was_when_the_job_began(tmp_path):
