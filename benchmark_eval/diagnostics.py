@@ -50,6 +50,10 @@ ENOUGH_SCORES = 20
 HELD_OUT_SHARE = 0.005
 """Share of detections named as a species without a training image; a detector with an output for
 every category of the benchmark leaves a few by chance."""
+ALMOST_ALL = 0.99
+"""Share of ids that must be of trained species under another reading ..."""
+MOST_BY_CHANCE = 0.9
+"""... and at most may be as they stand, or under any third reading."""
 LARGE = 50_000
 """Detections above which doubles are looked for in an even part of them first."""
 ENOUGH_FOR_TIES = 10_000
@@ -404,13 +408,28 @@ def _shifted_ids(evidence: Evidence) -> Iterator[str]:
     categories = evidence.benchmark.categories
     row, at = evidence.best_pairs
     ids, true = categories.ids[evidence.best.category], evidence.sampled_truth.category[at]
-    trained = categories.ids[categories.n_train_images > 0]
 
     def right(meant: Ints) -> Bools:
         named = np.zeros(len(ids), np.bool_)
         named[row[meant[row] == categories.ids[true]]] = True
         return named
 
+    as_is = right(ids)
+    readings = _readings_of_ids(ids, evidence.benchmark)
+    rights = [right(meant) for meant, _ in readings]
+    best = max(range(len(readings)), key=lambda i: int(rights[i].sum()))
+    if explains(rights[best], as_is):
+        yield (
+            f"of {counted(int(evidence.fits.sum()), 'best box', 'best boxes')} that fit a "
+            f"specimen, {int(as_is.sum()):,} have its name, but {int(rights[best].sum()):,} "
+            f"{readings[best][1]}"
+        )
+
+
+def _readings_of_ids(ids: Ints, benchmark: Benchmark) -> list[tuple[Ints, str]]:
+    """What ``ids`` may stand for instead, and in words; -1 where they stand for nothing."""
+    categories = benchmark.categories
+    trained = categories.ids[categories.n_train_images > 0]
     readings = [
         (ids + 1, "when 1 is added to every category_id: likely ids counted from 0"),
         (ids - 1, "when 1 is taken from every category_id: likely ids shifted by one"),
@@ -425,15 +444,34 @@ def _shifted_ids(evidence: Evidence) -> Iterator[str]:
             )
             for first in (0, 1)
         ]
-    as_is = right(ids)
-    rights = [right(meant) for meant, _ in readings]
-    best = max(range(len(readings)), key=lambda i: int(rights[i].sum()))
-    if explains(rights[best], as_is):
-        yield (
-            f"of {counted(int(evidence.fits.sum()), 'best box', 'best boxes')} that fit a "
-            f"specimen, {int(as_is.sum()):,} have its name, but {int(rights[best].sum()):,} "
-            f"{readings[best][1]}"
-        )
+    return readings
+
+
+def shift_of_unknown_ids(
+    predictions: Predictions, ids: Ints, benchmark: Benchmark, split: str
+) -> str:
+    """Why a file has unknown category ids, where all its ids are moved; blank if nothing tells.
+
+    ``predictions`` are its valid records, ``ids`` the category ids of all. Names that are right
+    under another reading tell it, or else that almost all ids are trained species under one
+    reading alone, as those of a detector are.
+    """
+    evidence = Evidence(predictions, benchmark.split(split), benchmark)
+    cause = next(_shifted_ids(evidence), "")
+    trained = benchmark.categories.ids[benchmark.categories.n_train_images > 0]
+    if not cause and len(ids) >= ENOUGH_SCORES:
+        as_is = int(np.isin(ids, trained).sum())
+        tried = [
+            (int(np.isin(meant, trained).sum()), words)
+            for meant, words in _readings_of_ids(ids, benchmark)
+        ]
+        (most, words), (second, _) = sorted(tried, reverse=True)[:2]
+        if most >= ALMOST_ALL * len(ids) and max(as_is, second) <= MOST_BY_CHANCE * len(ids):
+            cause = (
+                f"of {len(ids):,} detections {as_is:,} name a species that is trained on, but "
+                f"{most:,} {words}"
+            )
+    return f"{cause}; every record is affected, not only those told here" if cause else ""
 
 
 def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:

@@ -463,6 +463,7 @@ def _check_values(
     image: Ints,
     category: Ints,
     truth: SplitTruth,
+    known_categories: Ints,
     faults: _Faults,
 ) -> None:
     """Faults of records that have the right types: unknown ids, impossible boxes, odd scores."""
@@ -490,16 +491,19 @@ def _check_values(
             "another annotation file",
         )
     if (category < 0).any():
-        zero_based = bool((columns.category_id == 0).any())
+        unknown = columns.category_id[category < 0]
+        near = ""
+        if (unknown == 0).any():
+            near = "0-based category ids, or "
+        elif (unknown == known_categories.max(initial=0) + 1).all():
+            near = "category ids shifted by one, or "
         strike(
             category < 0,
             "category-id-unknown",
             "category_id",
             lambda row: f"category_id {columns.category_id[row]} not in benchmark",
             "a category id of some split file",
-            "0-based category ids, or class numbers of the model instead of the benchmark's ids"
-            if zero_based
-            else "class numbers of the model instead of the benchmark's ids",
+            f"{near}class numbers of the model instead of the benchmark's ids",
         )
     strike(
         ~finite_boxes(boxes),
@@ -587,15 +591,37 @@ def read_predictions(
     benchmark but not listed by the split are left out and counted (as the benchmark's evaluator
     does); on semantic_ood and train they stay. Without ``digest`` its SHA-256 is left blank.
     """
+    predictions, faults, ids = _read(path, benchmark, split, digest=digest)
+    if faults.reason and on_invalid == "error":
+        raise InputError(_explained(predictions, faults, ids, benchmark, split))
+    return predictions
+
+
+def read_with_faults(
+    path: str | Path, benchmark: Benchmark, split: str, *, digest: bool = True, explain: bool = True
+) -> tuple[Predictions, list[Problem]]:
+    """The valid records as ``read_predictions`` has them when it drops others, and all faults.
+
+    ``InputError`` where there are no records to tell faults of. Without ``explain`` the valid
+    records are not asked what became of the others.
+    """
+    predictions, faults, ids = _read(path, benchmark, split, digest=digest)
+    if not explain:
+        return predictions, faults.in_file_order()
+    return predictions, _explained(predictions, faults, ids, benchmark, split)
+
+
+def _read(
+    path: str | Path, benchmark: Benchmark, split: str, *, digest: bool
+) -> tuple[Predictions, _Faults, Ints]:
+    """Valid records, the faults of the others, and the category id of every readable record."""
     path = Path(path)
     truth = benchmark.split(split)
     faults = _Faults(str(path))
     columns, place, sha256 = _read_columns(path, faults, digest=digest)
     image = rows_of_images(columns.image_id, truth)
     category = benchmark.categories.rows_of(columns.category_id)
-    _check_values(columns, place, image, category, truth, faults)
-    if faults.reason and on_invalid == "error":
-        raise InputError(faults.in_file_order())
+    _check_values(columns, place, image, category, truth, benchmark.categories.ids, faults)
     keep = np.ones(len(place), np.bool_)
     if faults.reason:
         keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))
@@ -604,7 +630,7 @@ def read_predictions(
         left = keep & ~np.isin(category, truth.listed)
         keep &= ~left
     rows: Any = slice(None) if keep.all() else keep  # no copy where nothing is left out
-    return Predictions(
+    predictions = Predictions(
         image=image[rows],
         category=category[rows],
         boxes=columns.boxes[rows],
@@ -614,6 +640,27 @@ def read_predictions(
         file=path.name,
         sha256=sha256,
     )
+    return predictions, faults, columns.category_id
+
+
+def _explained(
+    predictions: Predictions, faults: _Faults, ids: Ints, benchmark: Benchmark, split: str
+) -> list[Problem]:
+    """The faults, those of unknown categories with the cause that the other records tell."""
+    problems = faults.in_file_order()
+    if not faults.count["category-id-unknown"]:
+        return problems
+    from benchmark_eval.diagnostics import shift_of_unknown_ids
+
+    cause = shift_of_unknown_ids(predictions, ids, benchmark, split)
+    if not cause:
+        return problems
+    return [
+        replace(problem, cause=cause)
+        if problem.kind == "category-id-unknown" and problem.times == 1
+        else problem
+        for problem in problems
+    ]
 
 
 def rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:

@@ -6,6 +6,7 @@ import pytest
 from layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.cli import main
+from benchmark_eval.evaluation import Options, evaluate
 from benchmark_eval.synthetic import write_synthetic
 
 
@@ -80,6 +81,50 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
         "boxes [x, y, w, h] in pixels of the image as published",
         "all detections with a confidence of 0.001 and above",
     }
+
+
+def test_shifted_ids_are_told_though_some_of_them_are_no_ids(tree, tmp_path, capsys):
+    """What an evaluation that drops invalid records warns of, check lists too."""
+    (model,) = tree.predictions_dir.iterdir()
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    records = [{**r, "category_id": r["category_id"] - 1} for r in records]
+    (tmp_path / "p/m").mkdir(parents=True)
+    (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
+    n_faulty = sum(r["category_id"] == 0 for r in records)
+    sentence = "when 1 is added to every category_id: likely ids counted from 0"
+    evaluation, _ = evaluate(
+        tree.benchmark_dir, tmp_path / "p/m", "m", Options(("iid_test",), on_invalid="drop")
+    )
+    told = [w for w in evaluation.per_split["iid_test"].warnings if sentence in w]
+    assert len(told) == 1
+    assert n_faulty > 1
+    for key, level in (("drop", "warning"), ("error", "problem")):
+        (tmp_path / "config.yaml").write_text(
+            f"benchmark_dir: {tree.benchmark_dir}\npredictions_dir: {tmp_path}/p\n"
+            f"splits: [iid_test]\non_invalid: {key}\n"
+        )
+        assert check("--configfile", tmp_path / "config.yaml", "--json") == (key == "error")
+        found = json.loads(capsys.readouterr().out)
+        kinds = {kind["kind"]: (kind["level"], kind["count"]) for kind in found["kinds"]}
+        assert kinds["category-id-unknown"] == (level, n_faulty)
+        row = next(r for r in found["findings"] if r["kind"] == "category-id-unknown")
+        assert row["cause"] == f"{told[0]}; every record is affected, not only those told here"
+        assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == told
+        assert [m["mistake"] for m in found["mistakes"]] == ["shifted ids"]
+
+
+def test_half_a_file_is_no_sample_of_a_refused_one(tree, tmp_path, capsys):
+    """Percentages of which those of 1 % and below are valid: equal scores are no news there."""
+    (model,) = tree.predictions_dir.iterdir()
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    for r in records:
+        r["score"] = round(100 * r["score"]) + 1
+    (tmp_path / "p/m").mkdir(parents=True)
+    (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
+    given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tmp_path / "p"]
+    assert sum(r["score"] == 1 for r in records) > 20
+    assert check(*given, "--splits", "iid_test", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["mistakes"] == []
 
 
 def test_more_jobs_change_no_byte(tree, tmp_path, capsys):

@@ -20,11 +20,13 @@ from benchmark_eval.diagnostics import (
     percent,
     warnings_of,
 )
+from benchmark_eval.errors import InputError
 from benchmark_eval.predictions import (
     LeftOut,
     Predictions,
     predictions_file,
     read_predictions,
+    read_with_faults,
 )
 from benchmark_eval.synthetic import write_synthetic
 
@@ -303,6 +305,54 @@ def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
     split, plant, fire, _ = PLANTS["another size"]
     assert [kind for kind, _ in named_warnings(planted(tree, tmp_path, split, plant))] == fire
     assert set(WANTED) == set(WARNINGS) - {"dropped records"}
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        (-1, "when 1 is added to every category_id: likely ids counted from 0; every record is"),
+        (1, "when 1 is taken from every category_id: likely ids shifted by one; every record is"),
+    ],
+)
+@pytest.mark.parametrize("split", DEFAULT_SPLITS)
+def test_unknown_ids_of_a_file_whose_ids_are_all_moved_are_told_as_that(
+    tree, tmp_path, split, by, words
+):
+    """Though the first or last id of the benchmark makes the file invalid, and on any split."""
+    benchmark, _, model = tree
+    ends = (int(benchmark.categories.ids.min()), int(benchmark.categories.ids.max()))
+    assert set(ends) <= set(trained(benchmark))
+    records = json.loads((model / f"{split}_predictions.json").read_text())
+    records[3]["category_id"] = ends[by > 0]
+    for entry in records:
+        entry["category_id"] += by
+    path = tmp_path / f"{split}_predictions.json"
+    path.write_text(json.dumps(records))
+    with pytest.raises(InputError) as fault:
+        read_predictions(path, benchmark, split)
+    (cause,) = {problem.cause for problem in fault.value.problems}
+    assert words in cause
+    by_names = "best boxes that fit a specimen, " in cause
+    assert by_names or "name a species that is trained on" in cause
+    assert by_names == (split == "iid_test")
+    _, faults = read_with_faults(path, benchmark, split)
+    assert tuple(faults) == fault.value.problems
+
+
+def test_unknown_ids_of_a_file_whose_other_ids_are_right_are_no_shift(tree, tmp_path):
+    benchmark, _, model = tree
+    for split in DEFAULT_SPLITS:
+        records = json.loads((model / f"{split}_predictions.json").read_text())
+        for wrong in (0, int(benchmark.categories.ids.max()) + 1):
+            records[3]["category_id"] = wrong
+            path = tmp_path / f"{split}_predictions.json"
+            path.write_text(json.dumps(records))
+            with pytest.raises(InputError) as fault:
+                read_predictions(path, benchmark, split)
+            (problem,) = fault.value.problems
+            assert "class numbers of the model" in problem.cause
+            assert ("0-based" if wrong == 0 else "shifted by one, or") in problem.cause
+            assert "every record" not in problem.cause
 
 
 def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path):

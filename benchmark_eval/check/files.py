@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark_eval.benchmark import Benchmark
 from benchmark_eval.diagnostics import WANTED, Evidence, named_warnings
 from benchmark_eval.errors import InputError, Problem, UsageError
 from benchmark_eval.memory import keep_freed_memory
-from benchmark_eval.predictions import read_predictions
+from benchmark_eval.predictions import read_with_faults
 
 Progress = Callable[[str, int, int], None]
 
@@ -44,24 +44,42 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every file is held against; ``sound`` says whether the benchmark is without fault."""
+    """What every file is held against.
+
+    ``sound`` says whether the benchmark is without fault, ``drop`` whether an evaluation leaves
+    invalid records out.
+    """
 
     benchmark: Benchmark
     sound: bool
+    drop: bool = False
 
 
 def check_file(task: Task, context: Context) -> FileResult:
-    """Read one file strictly, as an evaluation would; if it is valid, look for likely mistakes."""
+    """Read one file as an evaluation would, and look for likely mistakes in its valid records.
+
+    Where less than half of them are valid, and an evaluation refuses the file, no mistake is told:
+    what is left is no fair sample of what was written.
+    """
     try:
-        predictions = read_predictions(task.path, context.benchmark, task.split, digest=task.twin)
+        predictions, faults = read_with_faults(
+            task.path,
+            context.benchmark,
+            task.split,
+            digest=task.twin,
+            explain=context.sound,
+        )
     except InputError as fault:
         return FileResult(task, 0, "", fault.problems)
+    n = len(predictions) + predictions.n_left_out
+    looked_at = context.sound and (context.drop or sum(predictions.dropped.values()) <= n)
     told: list[tuple[str, str]] = []
-    if context.sound:
+    if looked_at:
+        predictions = replace(predictions, dropped={})  # told one by one
         truth = context.benchmark.split(task.split)
         evidence = Evidence(predictions, truth, context.benchmark)
         told = named_warnings(evidence, of_benchmark=False)
-    findings = tuple(
+    mistakes = [
         Problem(
             "likely-mistake",
             str(task.path),
@@ -71,9 +89,8 @@ def check_file(task: Task, context: Context) -> FileResult:
             mistake=mistake,
         )
         for mistake, text in told
-    )
-    n = len(predictions) + predictions.n_left_out
-    return FileResult(task, n, predictions.sha256, findings)
+    ]
+    return FileResult(task, n, "" if faults else predictions.sha256, (*faults, *mistakes))
 
 
 _context: Context | None = None

@@ -21,7 +21,9 @@ SHOWN_PER_MISTAKE = 6
 FILES_NAMED = 10
 """Files that are named as having more of what was shown."""
 WIDTH = 100
-"""Columns from which what was found gets lines of its own."""
+"""Columns after which text is wrapped."""
+SHORT = 80
+"""Columns that what was found may take to stand on the line of its place."""
 _COLOUR = {"problem": "bold red", "warning": "yellow", "note": "dim"}
 _UNKNOWN = Kind("problem", "")
 
@@ -116,7 +118,7 @@ class Block:
                 yield from _wrapped(f"cause: {cause}", 2)
             for problem in problems:
                 where = ", ".join(filter(None, (problem.file, problem.record, problem.field)))
-                if len(where) + len(problem.found) <= WIDTH:
+                if len(problem.found) <= SHORT:
                     yield _one_line(f"    {where}: {problem.found}")
                 else:
                     yield _one_line(f"    {where}:")

@@ -136,7 +136,7 @@ def run_check(
         findings += findings_of([Problem("not-compared", str(directory or ""), found, wanted)])
     results: list[FileResult] = []
     if benchmark is not None and readable:
-        context = Context(benchmark, sound=not survey.problems)
+        context = Context(benchmark, not survey.problems, drop=config.on_invalid == "drop")
         results = check_files(readable, context, jobs, progress)
     for result in results:
         findings += findings_of(result.findings, lowered=lowered)
