@@ -146,6 +146,6 @@ def _told(group: Sequence[Problem]) -> Iterator[str]:
         start = ""
     named = ", ".join(places[:PLACES_NAMED]) + (", ..." if len(places) > PLACES_NAMED else "")
     yield (
-        f"  {start}{total - len(shown):,} more, {total:,} problems of kind {group[0].kind!r} in all"
-        + (f": {named}" if named else "")
+        f"  {start}{total - len(shown):,} more{f': {named}' if named else ''}; "
+        f"{total:,} problems of kind {group[0].kind!r} in all"
     )

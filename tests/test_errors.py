@@ -36,7 +36,7 @@ def test_many_of_one_cause_in_one_file_are_counted_with_their_places():
     lines = render_problems([*problems(25), *problems(1, kind="other")]).splitlines()
     assert len(lines) == 1 + 3 + 1 + 1
     places = ", ".join(f"record {k}" for k in range(3, 13))
-    assert lines[4] == f"  a.json: 22 more, 25 problems of kind 'score' in all: {places}, ..."
+    assert lines[4] == f"  a.json: 22 more: {places}, ...; 25 problems of kind 'score' in all"
 
 
 def test_one_cause_in_many_files_is_told_once():
@@ -44,8 +44,8 @@ def test_one_cause_in_many_files_is_told_once():
     text = render_problems(many)
     assert text.count("(percent)") == 1
     assert text.splitlines()[-1] == (
-        "  9 more, 12 problems of kind 'score' in all: "
-        "1.json, 2.json (2), 3.json (2), 4.json (2), 5.json (2)"
+        "  9 more: 1.json, 2.json (2), 3.json (2), 4.json (2), 5.json (2); "
+        "12 problems of kind 'score' in all"
     )
 
 
@@ -54,7 +54,7 @@ def test_files_with_one_fault_each_and_no_known_cause_are_told_one_by_one():
     lines = render_problems(many).splitlines()
     assert len(lines) == 1 + 20 + 1
     assert lines[-1] == (
-        "  5 more, 25 problems of kind 'score' in all: 20.json, 21.json, 22.json, 23.json, 24.json"
+        "  5 more: 20.json, 21.json, 22.json, 23.json, 24.json; 25 problems of kind 'score' in all"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_problem_that_stands_for_many_is_counted_as_many():
     assert lines == [
         "2,000 problems found",
         f"  {problems(1)[0]}",
-        "  a.json: 1,999 more, 2,000 problems of kind 'score' in all: record 0",
+        "  a.json: 1,999 more: record 0; 2,000 problems of kind 'score' in all",
     ]
 
 
@@ -105,7 +105,9 @@ def test_every_problem_is_counted_once(many):
     first, *lines = render_problems(many).splitlines()
     told = sum(": found " in line for line in lines)
     counted = sum(
-        int(re.search(r"([0-9,]+) more, ", line).group(1)) for line in lines if " more, " in line
+        int(re.search(r"([0-9,]+) more[:;] ", line).group(1))
+        for line in lines
+        if re.search(" more[:;] ", line)
     )
     total = sum(problem.times for problem in many)
     assert first.startswith(f"{total:,} problem")
