@@ -148,6 +148,12 @@ class _Reader:
     def text(self) -> str:
         try:
             data = read_input(self.path)
+        except FileNotFoundError as fault:
+            from benchmark_eval.near_files import file_absence  # a sound sweep can spare it
+
+            cause = file_absence(self.path)
+            self.add("missing-file", "no such file", "a manifest (CSV)", cause=cause)
+            raise InputError(self.problems) from fault
         except OSError as fault:
             self.add(
                 "unreadable", fault.strerror or type(fault).__name__, "a readable manifest (CSV)"

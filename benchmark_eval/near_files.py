@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -99,7 +99,7 @@ def benchmark_absence(folder: str | Path) -> str:
     """What is there instead of a benchmark: the likely cause, in words."""
     folder = Path(folder)
     if not folder.is_dir():
-        return folder_absence(folder)
+        return folder_absence(folder, fits=_is_benchmark)
     names = _names(folder)
     inside = [folder / name for name in names if _is_benchmark(folder / name)]
     if inside:
@@ -117,27 +117,65 @@ def _is_benchmark(folder: Path) -> bool:
     )
 
 
-def folder_absence(folder: Path, others: Collection[str] = ()) -> str:
-    """What is near a folder that does not exist, but for ``others``; nothing where it is a file."""
+def folder_absence(
+    folder: Path, others: Collection[str] = (), fits: Callable[[Path], bool] = Path.is_dir
+) -> str:
+    """What is near a folder that does not exist, but for ``others``; nothing where it is a file.
+
+    No folder is named as what may be meant that does not fit.
+    """
     if folder.exists():
         return ""
     parent = folder.parent
+    near = _near_path(folder, others)
+    if near and fits(near):
+        return f"did you mean {_path(near)}?"
     if not parent.is_dir():
         upper = next((home for home in parent.parents if home.is_dir()), None)
         missing = parent if upper is None else upper / parent.relative_to(upper).parts[0]
         near = _near_name(missing)
-        return f"did you mean {_path(near)}?" if near else f"there is no {_path(missing)} either"
-    near = _near_name(folder, others)
-    if near:
-        return f"did you mean {_path(near)}?"
+        likely = near is not None and fits(near)
+        return (
+            f"did you mean {_path(near or '')}?"
+            if likely
+            else f"there is no {_path(missing)} either"
+        )
     names = _names(parent)
     for name in names:
-        if (parent / name / folder.name).is_dir():
+        if fits(parent / name / folder.name):
             return f"a folder of that name lies one folder deeper: {_path(parent / name)}"
     higher = parent.absolute().parent / folder.name
-    if higher.is_dir():
+    if fits(higher):
         return f"a folder of that name lies one folder higher: {_path(higher)}"
     return f"the folder {_path(parent)} holds {_listing(names, _NAMED)}"
+
+
+def file_absence(path: Path) -> str:
+    """What is near a file that does not exist; nothing where it is a folder."""
+    if path.exists():
+        return ""
+    home = path.parent if path.parent.is_dir() else _near_path(path.parent)
+    if home is not None:
+        names = {name.lower(): name for name in _names(home) if (home / name).is_file()}
+        near = difflib.get_close_matches(path.name.lower(), names, n=1, cutoff=0.75)
+        if near:
+            return f"did you mean {_path(home / names[near[0]])}?"
+    if not path.parent.is_dir():
+        return f"there is no folder {_path(path.parent)}: {folder_absence(path.parent)}"
+    return f"the folder {_path(path.parent)} holds {_listing(_names(path.parent), _NAMED)}"
+
+
+def _near_path(path: Path, others: Collection[str] = ()) -> Path | None:
+    """A folder with nearly the name of ``path``, in its folder or in one with nearly that name."""
+    home: Path | None = path.parent
+    if home == path:
+        return None
+    if home is not None and not home.is_dir():
+        home = _near_path(home)
+    if home is None:
+        return None
+    there = home / path.name
+    return there if there.is_dir() else _near_name(there, others)
 
 
 def _near_name(path: Path, others: Collection[str] = ()) -> Path | None:

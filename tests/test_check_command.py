@@ -186,6 +186,80 @@ def test_folders_that_are_not_there_are_told_with_all_else(tree, tmp_path, monke
     assert told["predictions_dir"]["cause"] == "the folder . holds config.yaml, download"
 
 
+@pytest.fixture
+def sweep(tree, tmp_path, monkeypatch):
+    """A sweep of three models, and what check finds in it under a changed config."""
+    monkeypatch.chdir(tmp_path)
+    (model,) = tree.predictions_dir.iterdir()
+    (tmp_path / "predictions").mkdir()
+    for seed in range(3):
+        (tmp_path / f"predictions/model_s{seed}").symlink_to(model)
+    rows = "".join(f"model_s{seed},global_uniform,1,{seed}\n" for seed in range(3))
+    (tmp_path / "manifest.csv").write_text(f"model_name,regime,k_or_p,seed\n{rows}")
+
+    def found(capsys, **changed):
+        keys = {
+            "benchmark_dir": tree.benchmark_dir,
+            "predictions_dir": "predictions",
+            "manifest": "manifest.csv",
+            **changed,
+        }
+        (tmp_path / "c.yaml").write_text("".join(f"{k}: {v}\n" for k, v in keys.items()))
+        check("--configfile", "c.yaml", "--json")
+        rows = json.loads(capsys.readouterr().out)["findings"]
+        return [
+            (row["kind"], row["file"], row["cause"]) for row in rows if row["level"] == "problem"
+        ], rows
+
+    return found
+
+
+def test_a_wrong_folder_of_predictions_is_told_once(sweep, tmp_path, capsys):
+    assert sweep(capsys)[0] == []
+    told, _ = sweep(capsys, predictions_dir="prediction")
+    assert told == [("missing-folder", "c.yaml", "did you mean predictions?")]
+    # nobody needs it where each model has a folder of its own
+    text = (tmp_path / "manifest.csv").read_text().splitlines()
+    rows = [f"{row},predictions/{row.split(',')[0]}" for row in text[1:]]
+    (tmp_path / "manifest.csv").write_text(f"{text[0]},predictions_dir\n" + "\n".join(rows))
+    assert sweep(capsys, predictions_dir="prediction")[0] == []
+    (tmp_path / "manifest.csv").write_text(f"{text[0]},predictions_dir\n{text[1]},\n{rows[1]}\n")
+    told, _ = sweep(capsys, predictions_dir="prediction")
+    assert told == [("missing-folder", "c.yaml", "did you mean predictions?")]
+
+
+def test_a_models_folder_that_is_not_there_is_told_once(sweep, tmp_path, capsys):
+    (tmp_path / "predictions/model_s1").rename(tmp_path / "predictions/modle_s1")
+    told, rows = sweep(capsys)
+    cause = "did you mean predictions/modle_s1?"
+    assert told == [("missing-predictions", "predictions/model_s1", cause)]
+    (row,) = [row for row in rows if row["kind"] == "missing-predictions"]
+    assert row["found"] == "no folder predictions/model_s1"
+    assert row["wanted"].endswith("the predictions of iid_test, inat_test, semantic_ood")
+    assert [row["file"] for row in rows if row["kind"] == "unlisted-predictions"] == [
+        "predictions/modle_s1"
+    ]
+
+
+def test_a_folder_of_predictions_without_a_row_is_noted(sweep, tmp_path, capsys):
+    (tmp_path / "predictions/other").mkdir()
+    assert [r for r in sweep(capsys)[1] if r["kind"] == "unlisted-predictions"] == []
+    (tmp_path / "predictions/other/iid_test_predictions.json").write_text("[]")
+    told, rows = sweep(capsys)
+    assert told == []
+    (row,) = [row for row in rows if row["kind"] == "unlisted-predictions"]
+    assert (row["level"], row["file"]) == ("note", "predictions/other")
+    assert "no row of manifest.csv" in row["found"]
+
+
+def test_a_wrong_manifest_and_a_wrong_folder_are_told_together(sweep, capsys):
+    told, _ = sweep(capsys, manifest="manifst.csv", predictions_dir="prediction")
+    assert told == [
+        ("missing-folder", "c.yaml", "did you mean predictions?"),
+        ("missing-file", "manifst.csv", "did you mean manifest.csv?"),
+    ]
+
+
 def test_a_faulty_config_without_a_benchmark_is_listed_too(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "manifest.csv").write_text(

@@ -232,7 +232,7 @@ def test_files_that_are_no_manifest(text, kinds, write):
 
 def test_missing_file(tmp_path):
     (problem,) = faults(tmp_path / "none.csv")
-    assert problem.kind == "unreadable"
+    assert problem.kind == "missing-file"
 
 
 def test_byte_order_mark_crlf_and_empty_lines_are_fine(write):

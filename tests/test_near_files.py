@@ -5,6 +5,7 @@ import pytest
 from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.config import normalise_config
 from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.manifest import read_manifest
 from benchmark_eval.near_files import HINTED, absence, benchmark_absence, with_hints
 from benchmark_eval.plan import load_plan
 from benchmark_eval.predictions import predictions_file
@@ -59,7 +60,13 @@ def test_what_the_models_folder_holds_is_told(tmp_path, monkeypatch, there, word
     [
         (["p/resnet_k1/"], "p/resnet-k1", "no folder p/resnet-k1", "did you mean p/resnet_k1?"),
         (["p/ResNet/"], "p/resnet", "no folder p/resnet", "did you mean p/ResNet?"),
-        (["predictions/m/"], "prediction/m", "no folder prediction/m", "did you mean predictions?"),
+        (
+            ["predictions/m/"],
+            "prediction/m",
+            "no folder prediction/m",
+            "did you mean predictions/m?",
+        ),
+        (["predictions/n/"], "prediction/m", "no folder prediction/m", "did you mean predictions?"),
         (["p/"], "q/x/m", "no folder q/x/m", "there is no q either"),
         (["p/all/m/"], "p/m", "no folder p/m", "lies one folder deeper: p/all"),
         (["m/", "p/"], "p/m", "no folder p/m", "lies one folder higher: *m"),
@@ -177,7 +184,11 @@ def test_only_the_first_missing_files_are_looked_for(tmp_path):
         (["b/detection/annotations_coco/"], "b/detection", "which is *b"),
         (["b/detection/annotations_coco/"], "b/detection/annotations_coco", "which is *b"),
         (["b/x", "b/y"], "b", "the folder holds x, y"),
-        (["benchmark/"], "bencmark", "did you mean benchmark?"),
+        (["benchmark/detection/annotations_coco/"], "bencmark", "did you mean benchmark?"),
+        (["benchmark/"], "bencmark", "the folder . holds benchmark"),
+        (["demo/b/detection/annotations_coco/"], "dem/b", "did you mean demo/b?"),
+        (["demo/b/", "demo/c/detection/annotations_coco/"], "dem/b", "there is no dem either"),
+        (["all/b/detection/annotations_coco/"], "b", "one folder deeper: all"),
         (["b"], "b", ""),
     ],
 )
@@ -191,3 +202,26 @@ def test_what_is_there_instead_of_a_benchmark(tmp_path, monkeypatch, there, aske
     with pytest.raises(InputError) as fault:
         load_benchmark(asked)
     assert any(cause in problem.cause for problem in fault.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "cause"),
+    [
+        (["manifest.csv", "manifests/"], "manifst.csv", "did you mean manifest.csv?"),
+        (["demo/Manifest.CSV"], "dmo/manifest.csv", "did you mean demo/Manifest.CSV?"),
+        (["demo/x.csv"], "dmo/manifest.csv", "there is no folder dmo: did you mean demo?"),
+        (["x.csv"], "q/manifest.csv", "there is no folder q: the folder . holds x.csv"),
+        (["x.csv", "y"], "manifest.csv", "the folder . holds x.csv, y"),
+        (["manifest.csv/"], "manifest.csv", ""),
+    ],
+)
+def test_a_manifest_that_is_not_there(tmp_path, monkeypatch, there, asked, cause):
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, *there)
+    with pytest.raises(InputError) as fault:
+        read_manifest(asked)
+    (problem,) = fault.value.problems
+    assert problem.cause == cause
+    assert (problem.kind, problem.found) == (
+        ("missing-file", "no such file") if cause else ("unreadable", problem.found)
+    )

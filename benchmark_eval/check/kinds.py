@@ -143,6 +143,7 @@ KINDS: dict[str, Kind] = {
             "counts": "what a split holds, beside what is published",
             "listed-not-scored": "species that a split lists without a scored specimen",
             "species-without-band": "a species of semantic_ood without a distance band",
+            "unlisted-predictions": "a folder of predictions without a row of the manifest",
             "not-compared": "what could not be looked at",
             "sweep": "what the manifest holds and what its grid lacks",
         },

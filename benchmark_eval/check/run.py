@@ -85,8 +85,6 @@ def _absent_folders(config: Config, source: str) -> Iterator[Problem]:
         folder = getattr(config, key)
         if folder is None or folder.is_dir():
             continue
-        if key == "predictions_dir" and config.manifest is not None:
-            continue  # told for every model, unless the manifest has folders of its own
         found = f"{folder}, which {'is a file' if folder.exists() else 'does not exist'}"
         cause = benchmark_absence(folder) if key == "benchmark_dir" else folder_absence(folder)
         yield Problem("missing-folder", source, found, wanted, field=key, cause=cause)
@@ -100,7 +98,14 @@ def run_check(
     ``progress`` is told (what, done, in all). The report does not depend on ``jobs``.
     """
     config = request.config
-    findings = findings_of(request.problems)
+    manifest: Manifest | None = None
+    faults: Sequence[Problem] = ()
+    if config.manifest is not None:
+        try:
+            manifest = read_manifest(config.manifest)
+        except InputError as fault:
+            faults = fault.problems
+    findings = findings_of(_of_config(request, manifest))
     survey = Survey(None, (), {}, ())
     directory = config.benchmark_dir
     if directory is not None and directory.is_dir():
@@ -108,12 +113,7 @@ def run_check(
         findings += findings_of(survey.problems)
         findings += findings_of(list(benchmark_findings(directory, survey)))
 
-    manifest: Manifest | None = None
-    if config.manifest is not None:
-        try:
-            manifest = read_manifest(config.manifest)
-        except InputError as fault:
-            findings += findings_of(fault.problems)
+    findings += findings_of(faults)
     lowered = set(RECORD_KINDS) if config.on_invalid == "drop" else set()
     if config.allow_missing:
         lowered |= set(ABSENCE_KINDS)
@@ -122,6 +122,7 @@ def run_check(
         problems += pattern_problems(config, manifest)
         problems += _grid(manifest)
         problems += _training_annotations(manifest, survey)
+        problems += _unlisted(config, manifest)
         if not any(problem.field == "predictions_dir" for problem in request.problems):
             problems += _folderless(config, manifest)
     findings += findings_of(problems, lowered=lowered)
@@ -160,6 +161,8 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
         for entry in manifest.in_table_order():
             if entry.predictions_dir is None and config.predictions_dir is None:
                 continue  # told by ``_folderless``
+            if entry.predictions_dir is None and not _is_folder(config.predictions_dir):
+                continue  # told once, by ``_absent_folders``
             files, faults = find_prediction_files(config, entry)
             problems += faults
             tasks += [_task(Path(path), entry.model_name) for path in files]
@@ -180,10 +183,56 @@ def _tasks(config: Config, manifest: Manifest | None) -> tuple[list[Task], list[
                     tasks.append(_task(predictions_file(folder, split), folder.name))
                 except InputError as fault:
                     problems += fault.problems
-    problems = with_hints(problems, others)
+    problems = _folders_once(with_hints(problems, others), config.splits)
     times = Counter((task.split, task.size) for task in tasks)
     tasks = [replace(task, twin=times[task.split, task.size] > 1) for task in tasks]
     return tasks, problems
+
+
+def _is_folder(path: Path | None) -> bool:
+    return path is not None and path.is_dir()
+
+
+def _folders_once(problems: Sequence[Problem], splits: Sequence[str]) -> list[Problem]:
+    """The same, but a model whose folder is not there told once instead of once a split."""
+    told: dict[str, None] = {}
+    kept = []
+    for problem in problems:
+        folder = Path(problem.file).parent
+        if problem.kind != "missing-predictions" or folder.is_dir():
+            kept.append(problem)
+        elif problem.record not in told:
+            told[problem.record] = None
+            found = problem.found if problem.cause else "no such folder"
+            wanted = f"a folder with the predictions of {', '.join(splits)}"
+            kept.append(replace(problem, file=str(folder), found=found, wanted=wanted))
+    return kept
+
+
+def _of_config(request: Request, manifest: Manifest | None) -> list[Problem]:
+    """Problems of the config; an absent predictions_dir is none where no model needs it."""
+    needless = manifest is not None and all(m.predictions_dir for m in manifest.models)
+    return [
+        problem
+        for problem in request.problems
+        if not (needless and (problem.kind, problem.field) == ("missing-folder", "predictions_dir"))
+    ]
+
+
+def _unlisted(config: Config, manifest: Manifest) -> Iterator[Problem]:
+    """Folders of predictions that no row of the manifest names."""
+    home = config.predictions_dir
+    if home is None or not home.is_dir():
+        return
+    listed = {folder.absolute() for folder in model_folders(config, manifest.models)}
+    for folder in sorted(home.iterdir()):
+        if folder.absolute() not in listed and any(folder.glob("*_predictions.json*")):
+            yield Problem(
+                "unlisted-predictions",
+                str(folder),
+                f"predictions, and no row of {manifest.path} for them",
+                "a row for each model that is to be evaluated",
+            )
 
 
 def _task(path: Path, model: str) -> Task:
