@@ -18,7 +18,7 @@ from typing import TextIO
 from benchmark_eval import __version__
 from benchmark_eval.errors import BenchmarkEvalError, InputError
 from benchmark_eval.files import write_bytes_atomic
-from benchmark_eval.recovery import fingerprints, note_faulty
+from benchmark_eval.recovery import fingerprints, forget_faulty, note_faulty
 
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 """Faults of the file system that are told in full by their message."""
@@ -69,6 +69,7 @@ def job(
                 yield
             if record is not None and made_from is not None:
                 write_bytes_atomic(record, made_from)
+                forget_faulty(record)
         except BenchmarkEvalError as fault:
             _note(stream, f"error: {fault}")
             print(f"error: {fault}", file=sys.stderr)

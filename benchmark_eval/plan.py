@@ -97,7 +97,8 @@ class Plan:
             if found is None or hashlib.sha256(found).hexdigest() != self.stamps.get(part):
                 raise UsageError(
                     f"another call of snakemake works in {self.layout.results}, or has planned "
-                    "there since this one began; nothing was run: wait for its end and run again"
+                    "there since this one began; nothing was run: wait for its end and run again "
+                    f"({self.layout.state / 'running.json'} names the process that runs, if any)"
                 )
 
     def entry(self, model: str) -> ModelEntry:
@@ -484,10 +485,10 @@ def settle_outdated(
         if gone and tell is not None:
             more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
             again = "they are" if str(record) in planned else "a run of the whole sweep has them"
-            tell(
-                f"removed, as made from other inputs than the present ones: {gone[0]}{more}; "
-                f"{again} made again"
-            )
+            why = "made from other inputs than the present ones"
+            if made_from is None and aside is None:
+                why = "nobody knows what they were made from"
+            tell(f"removed, as {why}: {gone[0]}{more}; {again} made again")
 
 
 def _parked(record: str | Path) -> str:

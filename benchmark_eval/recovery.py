@@ -174,10 +174,9 @@ def set_aside_faulty(
         )
 
 
-def forget_faulty(state: str | Path) -> None:
-    """Drop notes that a killed run has left: the jobs of this one judge anew."""
-    for note in Path(state).glob(f"*{FAULTY}"):
-        note.unlink(missing_ok=True)
+def forget_faulty(record: str | Path) -> None:
+    """Drop what a killed run or an earlier attempt has noted: a job judges anew."""
+    Path(f"{record}{FAULTY}").unlink(missing_ok=True)
 
 
 def fingerprints(files: Iterable[str]) -> dict[str, Fingerprint]:

@@ -269,6 +269,12 @@ def test_a_record_is_parked_while_it_is_of_another_stamp(tmp_path):
     assert there() == ["stamp"]
     (line,) = told
     assert f"other inputs than the present ones: {result}; a run of the whole sweep" in line
+    result.write_text("made from what?")
+    settle_outdated([(record, stamp, [result])], [str(record)], tell=told.append)
+    assert (
+        told[1]
+        == f"removed, as nobody knows what they were made from: {result}; they are made again"
+    )
 
 
 def test_only_what_touch_was_asked_for_is_vouched_for(tmp_path):
@@ -452,6 +458,13 @@ def test_a_job_moves_nothing_and_the_end_of_its_run_what_it_has_named(tmp_path, 
     assert len(told) == 1
 
 
+def test_a_later_attempt_that_succeeds_takes_its_note_back(tmp_path, noting):
+    noting()
+    with job(tmp_path / "logs/log", stamp=tmp_path / "stamp", record=tmp_path / "made"):
+        pass
+    assert left(tmp_path) == ["elsewhere", "made", "named", "other"]
+
+
 def test_nothing_is_noted_by_stamps_that_changed_meanwhile(tmp_path, noting):
     noting(lambda: (tmp_path / "stamp").write_text("2"))
     assert left(tmp_path) == ["elsewhere", "named", "other"]
@@ -463,7 +476,7 @@ def test_what_is_no_longer_what_was_noted_stays(tmp_path, noting, change):
     if change == "another file":
         (tmp_path / "named").write_text("xx")
     if change == "forgotten":
-        forget_faulty(tmp_path)
+        forget_faulty(tmp_path / "made")
     if change == "no note":
         (tmp_path / "made.faulty").write_text("{")
     told = []
