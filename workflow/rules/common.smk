@@ -121,3 +121,12 @@ def summaries_of(regime):
         return [f"results/models/{m}/{m}_summary.json" for m in PLAN.of_regime(regime)]
 
     return of_regime
+
+
+def tell_warnings(report):
+    """A line at the end of a run for who reads nothing else of its log."""
+    from benchmark_eval.report.document import warnings_told
+
+    told = warnings_told(report)
+    if told:
+        logger.warning(told)
