@@ -41,13 +41,13 @@ _FAMILIES = {
     ),
     "ood_by_band": (
         "Unseen species by distance",
-        "semantic_ood only, under `ood_by_band.by_band.<band>`: each band's specimens alone, on "
-        "the images that hold them.",
+        "semantic_ood only: each band's specimens alone, on the images that hold them. Bands: "
+        "`near_genus`, `mid_tribe`, `far_tribe`.",
     ),
     "density": (
         "Density strata",
-        "By specimens on the image, crowd counted: under `density.strata.<stratum>` 1, 2-10, "
-        ">10 and >1; on semantic_ood also under `density.by_band.<band>.<stratum>`.",
+        "By specimens on the image, crowd counted. Strata: `1`, `2-10`, `>10` and `>1`; on "
+        "semantic_ood also within each band, under `by_band.<band>.<stratum>`.",
     ),
     "chance": (
         "Wrong names against chance",
@@ -59,15 +59,69 @@ _FAMILIES = {
     ),
     "operating_point": (
         "Operating points",
-        "What remains above a confidence cut: at the best F1, at 0.25, at 0.50, and as a curve "
-        "over 101 cuts.",
+        "What remains above a confidence cut: at the best F1, at 0.25, at 0.50, and under `curve` "
+        "(JSON alone) as lists over 101 cuts. The dot in `at_0.25` and `at_0.50` is part of the "
+        "key.",
     ),
-    "per_species": ("Per species", "One entry for each category that a split lists."),
+    "per_species": (
+        "Per species",
+        "One entry for each category that a split lists, by its id; in `<model>_per_species.csv` "
+        "a row each.",
+    ),
     "summary": (
         "Across splits",
         "Differences and separations between splits, under `summary`.",
     ),
 }
+PLACES = {
+    "ood_by_band": ("by_band.<band>",),
+    "density": ("strata.<stratum>",),
+    "operating_point": ("best_F1", "at_0.25", "at_0.50"),
+    "per_species": ("<category_id>",),
+}
+"""What stands between a family and a key, where something does."""
+_MATCHING = """Two matchings of boxes with specimens lie behind the numbers:
+
+- **AP and AR**, wherever they stand, use COCO's, with its own ten IoU thresholds and its cap of 100
+  boxes an image (`detection_cap` moves the cap).
+- **Everything else** uses the *localisation matching*, which does not look at names and has no cap.
+  In each image boxes take turns by falling confidence, in file order where it is equal. A box
+  *takes* the specimen with the highest IoU of those that are still free, if that is at least `iou`
+  (a key of the config, 0.5 unless you change it); on equal IoU the first in the file."""
+_WORDS = (
+    ("hit", "A box that took a scored specimen, whatever species it names."),
+    ("found", "A scored specimen that a box took. There are as many of these as hits."),
+    ("rightly named", "A found specimen whose box names its species."),
+    (
+        "left out",
+        "A box that took nothing and has an IoU of at least `iou` with a crowd region: neither hit "
+        "nor false positive.",
+    ),
+    ("false positive", "Any other box that took nothing."),
+    (
+        "scored, crowd",
+        "Crowd (`iscrowd` = 1) are specimens that are there but not scored: nothing is gained or "
+        "lost by them. All others are scored.",
+    ),
+    (
+        "near, mid, far",
+        "Of unseen species: a trained species shares the genus; the tribe at most; neither.",
+    ),
+)
+_REPEATED = """`ood_by_band` repeats both matchings with each band's specimens alone. On
+iid_test and inat_test boxes named as a species that the split does not list are left out before
+anything is counted; `detection_recall_any_name` alone keeps them."""
+_CONFUSIONS = """The most frequent wrong names, most frequent first, then by category id: at most
+ten pairs of species, a list under `per_split.<split>.confusions`, in JSON alone
+(`<model>_report.txt` shows those that occur twice or more). Where many pairs occur once, which of
+these are listed means nothing.
+
+| Key | Meaning |
+| :-- | :-- |
+| `true_species`, `named_species` | The specimen's species, and the one that its box named. |
+| `n` | How many found specimens of the true species were named so. |
+| `n_found` | How many specimens of the true species were found. |
+| `same_genus` | Whether the two are congeners. |"""
 _BETTER = {
     "higher": "higher is better",
     "lower": "lower is better",
@@ -90,19 +144,31 @@ def render_page() -> str:
         "<!-- written by `benchmark-eval catalogue`; edit benchmark_eval/catalogue.py instead -->",
         "",
         "Every number that is reported, by family. A key stands in `<model>_summary.json` under "
-        "`per_split.<split>.<family>`, in `<model>_summary.csv` as metric of category "
-        "`<family>`. A value that is not defined is `null` in JSON and an empty cell in CSV. "
-        f"Splits: {', '.join(f'`{split}`' for split in SPLITS)}.",
+        "`per_split.<split>.<family>` (`summary` at the top), in `<model>_summary.csv` as metric "
+        "of category `<family>`. A value that is not defined is `null` in JSON and an empty cell "
+        f"in CSV. Splits: {', '.join(f'`{split}`' for split in SPLITS)}.",
         "",
         "The three headline numbers: "
         + ", ".join(f"`{'.'.join(m.path[1:])}`" for m in CURVE_METRICS if m.name in HEADLINE)
         + ".",
+        "",
+        "## What a hit is",
+        "",
+        *_MATCHING.splitlines(),
+        "",
+        "| Word | Meaning |",
+        "| :-- | :-- |",
+        *(f"| {word} | {meaning} |" for word, meaning in _WORDS),
+        "",
+        *_REPEATED.splitlines(),
         "",
     ]
     own = [metric for metric in METRICS if metric.alias_of is None]
     for family, metrics in groupby(own, key=lambda metric: metric.block):
         title, words = _FAMILIES[family]
         lines += [f"## {title}: `{family}`", "", words, "", *_table(list(metrics)), ""]
+        if family == "chance":
+            lines += ["## Who is taken for whom: `confusions`", "", *_CONFUSIONS.splitlines(), ""]
     lines += [
         "## Other spellings",
         "",
@@ -128,11 +194,18 @@ def render_page() -> str:
 def _table(metrics: list[Metric]) -> list[str]:
     head = "| Key | Label | Unit, range | Direction | Origin | Meaning |"
     rows = [
-        f"| `{m.key}` | {m.label} | {_range(m)} | {_BETTER[m.better]} | {_ORIGIN[m.standard]} "
+        f"| {keys(m)} | {m.label} | {_range(m)} | {_BETTER[m.better]} | {_ORIGIN[m.standard]} "
         f"| {m.meaning} |"
         for m in metrics
     ]
     return [head, "| :-- " * 6 + "|", *rows]
+
+
+def keys(metric: Metric) -> str:
+    """Where a metric stands under its family, every place named."""
+    places = PLACES.get(metric.block)
+    names = [f"{place}.{metric.key}" for place in places] if places else [metric.key]
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _range(metric: Metric) -> str:

@@ -8,7 +8,7 @@ from factories import evaluation
 
 from benchmark_eval import results
 from benchmark_eval.catalogue import BY_PATH, CURVE_METRICS, HEADLINE, METRICS
-from benchmark_eval.metric_page import render_page
+from benchmark_eval.metric_page import PLACES, render_page
 from benchmark_eval.sweep.summaries import reader
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +17,35 @@ ROOT = Path(__file__).parent.parent
 def test_docs_page_is_what_the_catalogue_says():
     text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
     assert text == render_page(), "renew: benchmark-eval catalogue > docs/metrics.md"
+
+
+def test_every_key_on_the_page_stands_where_it_says():
+    summary = msgspec.to_builtins(evaluation("m", 0.25))
+    for metric in METRICS:
+        if metric.block == "class_imbalance":  # has its keys where there are head and tail species
+            continue
+        for place in PLACES.get(metric.block, [""]):
+            value = summary["per_split"]["semantic_ood"] if metric.block != "summary" else summary
+            value = value[metric.block]
+            parts = [place] if place.startswith("at_") else place.split(".") if place else []
+            for part in parts:
+                value = next(iter(value.values())) if part.startswith("<") else value[part]
+            assert metric.alias_of or metric.key in value, metric.path
+    text = render_page()
+    assert (
+        "| `best_F1.species_recall`, `at_0.25.species_recall`, `at_0.50.species_recall` |" in text
+    )
+
+
+def test_every_family_of_a_summary_and_its_words_are_on_the_page():
+    text = render_page()
+    told = {"warnings", "notes", "n_predictions"}
+    families = {field.encode_name for field in msgspec.structs.fields(results.SplitEvaluation)}
+    assert [f for f in sorted(families - told) if f": `{f}`\n" not in text] == []
+    for word in ("hit", "found", "rightly named", "false positive"):
+        assert f"| {word} | " in text.split("## How many boxes")[0]
+    for field in msgspec.structs.fields(results.Confusion):
+        assert f"`{field.encode_name}`" in text
 
 
 def test_names_and_paths_are_unique():
