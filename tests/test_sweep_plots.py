@@ -16,6 +16,7 @@ from benchmark_eval.benchmark import load_benchmark
 from benchmark_eval.catalogue import HEADLINE
 from benchmark_eval.errors import UsageError
 from benchmark_eval.report import captions, figures
+from benchmark_eval.report.document import render
 from benchmark_eval.report.draw import painters, write_plots
 from benchmark_eval.report.lookup import Lookup
 from benchmark_eval.report.plots import budgets, curves, targets
@@ -197,7 +198,76 @@ def test_budget_axis_holds_the_costs_of_the_csv(sweep, unit):
                 ]
                 assert list(x) == [float(row[unit]) for row in cells]
                 assert list(y) == [float(row[f"{metric}_mean"]) for row in cells]
+                # the interval of the same condition, which learning_curves.csv has
+                wanted = [
+                    (float(row[f"{metric}_ci95_low"]), float(row[f"{metric}_ci95_high"]))
+                    for row in rows(folder, "learning_curves.csv")
+                    if (row["architecture"], row["regime"]) == (architecture, regime)
+                ]
+                bars = intervals(figure)[f"{architecture}|{regime}|{metric}"]
+                assert [bar[1:] for bar in bars] == wanted
+                assert [bar[0] for bar in bars] == list(x)
     plt.close(figure)
+
+
+def test_one_condition_has_its_cost_below_it_and_keeps_to_the_middle(tmp_path):
+    table = lay(tmp_path, [("a", GU, "1", seed, 0.5) for seed in range(2)])
+    for unit in ("n_images", "n_specimens"):
+        figure = budgets.cost(table, unit)
+        figure.draw_without_rendering()
+        value = getattr(table.budget_curves[0], unit)
+        for axes in figure.axes:
+            low, high = axes.get_xlim()
+            ticks = [t for t in axes.get_xticks() if low <= t <= high]
+            assert ticks
+            assert all(0.5 * value < tick < 2 * value for tick in ticks)
+    figure = painters()["finding_naming_iid"](table)
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        places = [
+            x for line in axes.lines if "|" in str(line.get_label()) for x in line.get_xdata()
+        ]
+        assert max(places) - min(places) < 0.2 * (high - low)
+
+
+def test_lines_of_targets_and_others_meet_where_their_difference_is_zero(tmp_path):
+    cells = [
+        ("a", TA, k, s, {"value": 0.5, "species_ap": {1: at, 3: at}})
+        for k, at in (("0", 0.1), ("25", 0.9))
+        for s in range(2)
+    ]
+    lines = drawn(targets.against_others(lay(tmp_path, cells)))
+    place = {side: lines["mean", f"a|{TA}|iid_test/{side}/AP_50"][0][1:] for side in
+             ("target", "nontarget", "gap")}  # fmt: skip
+
+    def crossing(x, y):
+        return x[0] - y[0] * (x[1] - x[0]) / (y[1] - y[0])
+
+    met = crossing(place["target"][0], place["target"][1] - place["nontarget"][1])
+    assert abs(met - crossing(*place["gap"])) < 0.12
+
+
+@pytest.mark.parametrize(("iou", "boxes"), [(0.5, 9), (0.75, 0)])
+def test_the_card_is_left_out_where_it_was_measured_at_another_iou(sweep, iou, boxes):
+    from msgspec.structs import replace
+
+    table = sweep[1]
+    options = {**table.inputs.options, "iou_threshold": iou}
+    table = replace(table, inputs=replace(table.inputs, options=options))
+    for name, there in (("finding_naming_iid", boxes), ("learning_iid_AP_50", 2)):
+        figure = painters()[name](table)
+        drawn_boxes = [p for axes in figure.axes for p in axes.patches if p.get_label() == "card"]
+        assert (len(drawn_boxes) > 0) is (there > 0), name
+        notes = " ".join(text.get_text() for text in figure.texts)
+        assert ("Box: " in notes) is (there > 0), name
+
+
+def test_the_best_cut_of_the_report_is_marked(sweep):
+    figure = painters()["operating_curve"](sweep[1])
+    text = render(sweep[1])
+    for name in ("a", "b"):
+        ((_, x, _),) = drawn(figure)["best cut", f"{name}|iid_test"]
+        assert f"| {name} | {x[0]:.2f} |" in text
 
 
 def test_operating_curve_shows_the_numbers_of_the_csv(sweep):

@@ -477,12 +477,20 @@ def test_names_from_the_manifest_are_plain_text(sweep):
 
 
 def test_every_plot_is_linked_with_its_caption_where_it_belongs(sweep):
-    text = render(sweep(three("a", "a", GU, "1", 0.2)))
+    known = three("a", "a", GU, "1", 0.2)
+    targets = [((f"t{s}", "a", TA, "1", s), {"value": 0.2, "species_ap": {1: 0.1}}) for s in (0, 1)]
+    text = render(sweep([*known, *targets]))
     for plot in PLOTS:
         assert f"![{plot.title}](../plots/{plot.name}.svg)" in section(text, plot.question)
         assert plot.caption in text
-    bare = render(sweep(three("a", "a", GU, "1", 0.2)), plots=None)
+    bare = render(sweep(known), plots=None)
     assert "![" not in bare
+
+
+def test_plots_of_targets_are_left_out_where_there_are_none(sweep):
+    text = render(sweep(three("a", "a", GU, "1", 0.2)))
+    assert "![" not in section(text, "Target species")
+    assert "![" in section(text, "Confidence")
 
 
 @pytest.mark.parametrize(

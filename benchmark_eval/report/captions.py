@@ -66,8 +66,9 @@ PLOTS: tuple[Plot, ...] = (
         "All regimes by distinct training images",
         DATA,
         "The headline metrics over the number of distinct training images, so that regimes can "
-        "be compared at equal cost: at one place on the axis the higher line buys more. Target "
-        "acquisition starts far right because all other species keep their images.",
+        "be compared at equal cost: where the bars at one place on the axis do not overlap, the "
+        "higher line buys more. Target acquisition starts far right because all other species keep "
+        "their images.",
     ),
     Plot(
         "budget_specimens",
@@ -99,7 +100,8 @@ PLOTS: tuple[Plot, ...] = (
         AWAY,
         "Share of hits on unseen species that get a name from the right genus or tribe, where the "
         "model knows one: no trained species shares a genus with mid species, nor a tribe with "
-        "far ones.",
+        "far ones. No chance level is drawn: some names are right by luck, more of them in a tribe "
+        "than in a genus; `chance` in each model's summary has how many on the whole split.",
     ),
     Plot(
         "density_found",
@@ -152,8 +154,9 @@ PLOTS: tuple[Plot, ...] = (
         "Confidence cuts",
         NAMING,
         "What a user gets who keeps only boxes above a confidence: precision and recall of "
-        "finding, both joined in F1, and the share found and named right. Choose the cut by what a "
-        "missed beetle costs against a false alarm.",
+        "finding, both joined in F1, and the share found and named right. The upright line is the "
+        "cut of the highest F1 in distribution. Choose the cut by what a missed beetle costs "
+        "against a false alarm.",
     ),
     Plot(
         "target_grid",

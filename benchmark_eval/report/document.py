@@ -59,13 +59,14 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
     """The text of ``report.md``."""
     table = without_false_intervals(table)
     facts = Facts(table)
+    targets = any(row.split == "iid_test" and row.AP_50.n for row in table.target_species_curves)
 
     def pictures(question: str) -> list[str]:
         if plots is None:
             return []
         lines = []
         for plot in PLOTS:
-            if plot.question == question:
+            if plot.question == question and (question != TARGETS or targets):
                 picture = f"![{plot.title}]({plots}/{plot.name}.{plot_format})"
                 lines += [picture, "", f"*{plot.title}.* {plot.caption}", ""]
         return lines

@@ -178,7 +178,9 @@ def budget_axis(axes: Axes, budgets: Sequence[str], label: str) -> None:
     step = -(-len(budgets) // _MOST_TICKS)
     shown = [i for i in range(len(budgets)) if i % step == 0 or i == len(budgets) - 1]
     axes.set_xticks(shown, [budgets[i] for i in shown])
-    axes.set_xlim(-0.5, len(budgets) - 0.5)
+    # one or two budgets keep to the middle, or the steps to the side would pass for budgets
+    margin = max(0.5, (4 - len(budgets)) / 2)
+    axes.set_xlim(-margin, len(budgets) - 1 + margin)
     axes.set_xlabel(label)
 
 

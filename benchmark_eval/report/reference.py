@@ -21,5 +21,7 @@ CARD_RANGES: dict[str, tuple[float, float]] = {
     "novelty_det_FPR@95TPR": (0.638, 0.914),
 }
 """(lowest, highest) by the name of a curve metric."""
+CARD_IOU = 0.5
+"""The IoU at which the card's numbers other than AP were measured."""
 FULL_DATA = {"global_uniform": "all", "incremental_natural": "1"}
 """The condition of a regime that trains on everything, as the card's detectors do."""

@@ -531,11 +531,7 @@ class Facts:
         """The confidence cut with the highest mean F1 in distribution."""
         rows = []
         for name in self.best:
-            chosen = _best_cut(
-                row
-                for row in self.data.operating_curves
-                if (row.architecture, row.split) == (name, "iid_test")
-            )
+            chosen = best_cut(self.data, name)
             if chosen is not None:
                 m = chosen.metrics
                 rows.append(
@@ -720,10 +716,12 @@ def _or_low(mean: float | None) -> float:
     return float("-inf") if mean is None else mean
 
 
-def _best_cut(rows: Iterable[OperatingRow]) -> OperatingRow | None:
-    """The cut with the highest mean F1 over all seeds, the lowest on ties."""
+def best_cut(data: Aggregated, architecture: str) -> OperatingRow | None:
+    """The cut with the highest mean F1 over all seeds in distribution, the lowest on ties."""
     best: OperatingRow | None = None
-    for row in rows:
+    for row in data.operating_curves:
+        if (row.architecture, row.split) != (architecture, "iid_test"):
+            continue
         f1 = row.metrics["F1"]
         if f1.mean is None or f1.n < row.metrics["recall"].n:
             continue

@@ -10,11 +10,17 @@ from matplotlib.patches import Patch
 
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import BY_NAME, REGIME_AXIS, Lookup, Series
-from benchmark_eval.report.reference import CARD, CARD_RANGES, FULL_DATA
+from benchmark_eval.report.reference import CARD, CARD_IOU, CARD_RANGES, FULL_DATA
 from benchmark_eval.sweep.tables import Aggregated
 
 
-def reading_note(complete: int, metrics: Sequence[str] = ()) -> str:
+def _card_range(table: Aggregated, metric: str) -> tuple[float, float] | None:
+    """The card's range of a metric; None where this sweep measures it at another IoU."""
+    same = metric.endswith("AP_50") or table.inputs.options.get("iou_threshold") == CARD_IOU
+    return CARD_RANGES.get(metric) if same else None
+
+
+def reading_note(complete: int, card: bool = False) -> str:
     """How to read seeds, mean, interval and n; ``complete`` is the usual n."""
     if complete < 2:
         text = "Each point: one seed (n = 1), so there is no interval. Budgets are evenly spaced."
@@ -24,16 +30,12 @@ def reading_note(complete: int, metrics: Sequence[str] = ()) -> str:
             "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
             "Budgets are evenly spaced."
         )
-    return f"{text}\nBox: {CARD}." if _on_card(metrics) else text
+    return f"{text}\nBox: {CARD}." if card else text
 
 
-def _on_card(metrics: Sequence[str]) -> bool:
-    return any(metric in CARD_RANGES for metric in metrics)
-
-
-def _card_entry(metrics: Sequence[str], where: str = "") -> list[Patch]:
+def _card_entry(card: bool, where: str = "") -> list[Patch]:
     label = f"range on the benchmark's card{where}"
-    return [Patch(facecolor=figures.GREY, alpha=0.28, label=label)] if _on_card(metrics) else []
+    return [Patch(facecolor=figures.GREY, alpha=0.28, label=label)] if card else []
 
 
 def by_architecture(
@@ -66,9 +68,8 @@ def by_architecture(
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(regime)
     entries = [] if len(styles) == 1 else styles
-    figures.headings(
-        figure, title, [*entries, *_card_entry(metrics)], reading_note(complete, metrics)
-    )
+    card = any(_card_range(table, metric) for metric in metrics)
+    figures.headings(figure, title, [*entries, *_card_entry(card)], reading_note(complete, card))
     return figure
 
 
@@ -105,11 +106,12 @@ def by_part(
     )
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(regime)
+    on_card = any(_card_range(table, metric) for metric in metrics)
     figures.headings(
         figure,
         title,
-        [*styles, *_card_entry(metrics, ", in its line's colour")],
-        reading_note(complete, metrics),
+        [*styles, *_card_entry(on_card, ", in its line's colour")],
+        reading_note(complete, on_card),
     )
     return figure
 
@@ -136,7 +138,7 @@ def _card(
     line: Sequence[Axes], look: Lookup, metric: str, color: str = figures.GREY
 ) -> list[float]:
     """Draw the card's range where a regime has all training data; returns what must fit."""
-    span = CARD_RANGES.get(metric)
+    span = _card_range(look.table, metric)
     shown: list[float] = []
     for panel, regime in zip(line, look.regimes, strict=True):
         budgets = look.budgets[regime]

@@ -62,8 +62,9 @@ def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
         figure,
         title,
         list(styles.values()),
-        f"Marker: mean over seeds (n = {complete} where all were evaluated). Faint dots: seeds. "
-        + note,
+        f"Marker: mean over seeds (n = {complete} where all were evaluated). "
+        "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
+        f"Faint dots: seeds.\n{note}",
     )
     return figure
 
@@ -80,6 +81,21 @@ def _draw(
     if not cells:
         return []
     means = [row.headline[metric].mean or 0.0 for row in cells]
+    key = f"{cells[0].architecture}|{cells[0].regime}|{metric}"
+    bars = [
+        (getattr(row, unit), value.ci95_low, value.ci95_high)
+        for row in cells
+        if (value := row.headline[metric]).ci95_low is not None and value.ci95_high is not None
+    ]
+    if bars:
+        panel.vlines(
+            *zip(*bars, strict=True),
+            color=style.color,
+            linewidth=1.2,
+            alpha=0.6,
+            zorder=3,
+            label=f"ci95|{key}",
+        )
     panel.plot(
         [getattr(row, unit) for row in cells],
         means,
@@ -88,9 +104,9 @@ def _draw(
         markeredgecolor="white",
         markeredgewidth=0.7,
         zorder=4,
-        label=f"cost|{cells[0].architecture}|{cells[0].regime}|{metric}",
+        label=f"cost|{key}",
     )
-    return means
+    return [*means, *(end for _, low, high in bars for end in (low, high))]
 
 
 def _dots(
@@ -134,6 +150,8 @@ def _log_axis(panels: list[Axes], values: list[float], label: str) -> None:
     shown = [t for t in ticks if low / 1.3 <= t <= high * 1.3]
     while len(shown) > 6:
         shown = shown[::2]
+    if len(shown) < 2:  # costs close to each other: they are their own ticks
+        shown = [low, high] if high > 1.5 * low else [high]
     for panel in panels:
         panel.set_xscale("log")
         panel.set_xlim(low / 1.35, high * 1.35)

@@ -99,7 +99,8 @@ def against_others(table: Aggregated) -> Figure:
     budgets = look.budgets[REGIME]
     names = list(dict.fromkeys(row.architecture for row in rows))
     styles = figures.looks(list(SIDES.values()))
-    shift = figures.shifts(len(styles))
+    # small, so that two lines meet where their difference crosses 0
+    shift = [0.25 * step for step in figures.shifts(len(styles))]
     complete = max(row.target_AP_50.n for row in rows)
     columns = min(3, len(names))
     figure, axes = figures.panels(-(-len(names) // columns), columns)
