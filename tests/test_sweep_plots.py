@@ -228,6 +228,9 @@ def test_one_condition_has_its_cost_below_it_and_keeps_to_the_middle(tmp_path):
             x for line in axes.lines if "|" in str(line.get_label()) for x in line.get_xdata()
         ]
         assert max(places) - min(places) < 0.2 * (high - low)
+    # no model on all images: no box of the card, and no word of it
+    assert not any("card" in text.get_text() for text in figure.legends[0].get_texts())
+    assert not any("Box: " in text.get_text() for text in figure.texts)
 
 
 def test_lines_of_targets_and_others_meet_where_their_difference_is_zero(tmp_path):

@@ -20,6 +20,12 @@ def _card_range(table: Aggregated, metric: str) -> tuple[float, float] | None:
     return CARD_RANGES.get(metric) if same else None
 
 
+def _on_card(look: Lookup, metrics: Sequence[str]) -> bool:
+    """Whether a box is drawn: there are ranges, and a budget that they stand at."""
+    full = any(FULL_DATA.get(regime) in look.budgets[regime] for regime in look.regimes)
+    return full and any(_card_range(look.table, metric) for metric in metrics)
+
+
 def reading_note(complete: int, card: bool = False) -> str:
     """How to read seeds, mean, interval and n; ``complete`` is the usual n."""
     if complete < 2:
@@ -68,7 +74,7 @@ def by_architecture(
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(regime)
     entries = [] if len(styles) == 1 else styles
-    card = any(_card_range(table, metric) for metric in metrics)
+    card = _on_card(look, metrics)
     figures.headings(figure, title, [*entries, *_card_entry(card)], reading_note(complete, card))
     return figure
 
@@ -106,7 +112,7 @@ def by_part(
     )
     for panel, regime in zip(axes[0], look.regimes, strict=True):
         panel.set_title(regime)
-    on_card = any(_card_range(table, metric) for metric in metrics)
+    on_card = _on_card(look, metrics)
     figures.headings(
         figure,
         title,
