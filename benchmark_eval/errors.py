@@ -104,9 +104,9 @@ def render_problems(problems: Sequence[Problem]) -> str:
     listed: Counter[str] = Counter()
     for (kind, *_), group in groups.items():
         if kind in NAMED_ONE_AND_ALL:
-            lines += _told(group)
+            lines += _told(group, of_kind[kind])
             continue
-        told = list(_told(group))[: LISTED_PER_KIND - listed[kind]]
+        told = list(_told(group, of_kind[kind]))[: LISTED_PER_KIND - listed[kind]]
         listed[kind] += len(told)
         lines += told
     for kind, times in of_kind.items():
@@ -115,8 +115,8 @@ def render_problems(problems: Sequence[Problem]) -> str:
     return "\n".join(lines)
 
 
-def _told(group: Sequence[Problem]) -> Iterator[str]:
-    """The lines on problems of one kind, field and cause."""
+def _told(group: Sequence[Problem], of_kind: int) -> Iterator[str]:
+    """The lines on problems of one kind, field and cause; of this kind there are ``of_kind``."""
     single = [problem for problem in group if problem.times == 1]
     apart = not group[0].cause and len({problem.file for problem in group}) == len(group)
     most = SHOWN_PER_KIND if apart else SHOWN_PER_CAUSE
@@ -147,5 +147,6 @@ def _told(group: Sequence[Problem]) -> Iterator[str]:
     named = ", ".join(places[:PLACES_NAMED]) + (", ..." if len(places) > PLACES_NAMED else "")
     yield (
         f"  {start}{total - len(shown):,} more{f': {named}' if named else ''}; "
-        f"{total:,} problems of kind {group[0].kind!r} in all"
+        f"{total:,} {'problems' if total == of_kind else 'such problems'} of kind "
+        f"{group[0].kind!r}{' in all' if total == of_kind else ''}"
     )

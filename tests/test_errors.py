@@ -58,6 +58,13 @@ def test_files_with_one_fault_each_and_no_known_cause_are_told_one_by_one():
     )
 
 
+def test_others_of_one_cause_are_not_said_to_be_all_of_their_kind():
+    many = [replace(one, cause=cause) for cause in "xy" for one in problems(5)]
+    lines = render_problems(many).splitlines()
+    more = "  a.json: 2 more: record 3, record 4; 5 such problems of kind 'score'"
+    assert [lines[4], lines[8]] == [more, more]
+
+
 def test_another_field_or_cause_is_told_by_itself():
     one = problems(1)[0]
     lines = render_problems([one, replace(one, cause="x"), replace(one, field="bbox"), one])
