@@ -1,5 +1,6 @@
 """What the documentation says of the repository is so, and the catalog finds what it asks for."""
 
+import ast
 import re
 import tomllib
 import xml.etree.ElementTree as ET
@@ -50,6 +51,25 @@ def test_every_page_is_in_the_navigation():
     assert len(named) == len(set(named))
     written = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
     assert written <= set(named)
+
+
+def test_links_lead_somewhere_for_who_reads_the_repository():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")]
+    dead = [
+        (page.relative_to(ROOT).as_posix(), link)
+        for page in pages
+        for link in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
+    assert dead == []
+
+
+def test_the_benchs_words_stand_on_its_page():
+    text = (ROOT / "docs/performance.md").read_text()
+    for name in ("SWEEP_MEANS", "NOTHING_MEANS"):
+        source = (ROOT / "benchmarks/sweep.py").read_text()
+        (lines,) = re.findall(rf"^{name} = (\(.*?^\))", source, re.M | re.S)
+        assert "\n".join(ast.literal_eval(lines)) in text
 
 
 def test_the_workflow_has_what_the_catalog_asks_for():
