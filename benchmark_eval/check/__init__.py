@@ -2,7 +2,7 @@
 
 The faults themselves are found where their files are read (``benchmark_eval.benchmark``,
 ``predictions``, ``manifest``, ``config``, ``plan``); here they are gathered, the softer findings
-about the benchmark are added, and all of it becomes one table.
+about the benchmark are added, and all of it is told in blocks, one a kind.
 """
 
 from __future__ import annotations
