@@ -318,9 +318,10 @@ def test_bottleneck(sweep):
             "per_split__iid_test__decomposition__localisation_loss": 1 - found,
         }
 
-    text = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
-    text = section(text, "Finding against naming")
+    page = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
+    text = section(page, "Finding against naming")
     assert "In distribution the bottleneck, where more specimens are lost, is naming." in text
+    assert "rests on that agreement alone" in section(page, "How to read these numbers")
     assert "0.360 (seeds agree; n=3) | 0.100 (seeds agree; n=3) |" in text
 
 

@@ -261,7 +261,8 @@ def _rules(facts: Facts) -> list[str]:
         "architectures agree on.",
         "- 'Seeds agree' stands where an interval would be, when all seeds have the same value to "
         "three digits. That comes of few specimens (or none that can change) and is no certainty: "
-        "other seeds may well differ.",
+        "other seeds may well differ, and what is said to hold or to be clear of such a number "
+        "rests on that agreement alone.",
         "- 'Cannot be told' is no proof of equality: with three seeds intervals are wide. They are "
         "not cut where a share ends, so one may reach below 0 or above 1. Seeds are the only "
         "source of spread in them: the test images are the same for all.",
