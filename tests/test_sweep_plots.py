@@ -166,6 +166,7 @@ def test_target_grid_shows_value_and_n_of_each_cell(sweep):
             at = (["0", "5", "25"].index(row["k"]), bands.index(row["band"]))
             assert shown[at] == f"{float(row['AP_50_mean']):.2f}"
         assert [t.get_text() for t in axes.texts if t.get_text().startswith("n=")] == ["n=3"] * 9
+        assert axes.get_xlim() == (-0.5, 2.5)
     plt.close(figure)
 
 

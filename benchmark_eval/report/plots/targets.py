@@ -43,6 +43,7 @@ def grid(table: Aggregated) -> Figure:
             x, y = budgets.index(row.k), list(BAND_LABEL).index(row.band)
             _grid_cell(panel, (x, y), row.AP_50, top, colours)
         figures.budget_axis(panel, budgets, REGIME_AXIS[REGIME])
+        panel.set_xlim(-0.5, len(budgets) - 0.5)  # cells fill the panel, however few
         panel.set_ylim(len(BAND_LABEL) - 0.5, -0.5)
         panel.set_yticks(range(len(BAND_LABEL)), list(BAND_LABEL.values()))
         panel.tick_params(length=0)
