@@ -408,3 +408,9 @@ def test_labels_of_the_y_axis_are_no_longer_than_their_panel(sweep):
 def test_unknown_plot_is_refused(sweep, tmp_path):
     with pytest.raises(UsageError, match="no such plot: nothing"):
         write_plots(sweep[1], tmp_path, names=["nothing"])
+
+
+def test_captions_are_plain_text():
+    """They are read as Markdown, as reStructuredText and as text: none has a mark of either."""
+    for plot in captions.PLOTS:
+        assert not set("`*|<>") & set(plot.caption), plot.name

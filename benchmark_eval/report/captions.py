@@ -101,7 +101,7 @@ PLOTS: tuple[Plot, ...] = (
         "Share of hits on unseen species that get a name from the right genus or tribe, where the "
         "model knows one: no trained species shares a genus with mid species, nor a tribe with "
         "far ones. No chance level is drawn: some names are right by luck, more of them in a tribe "
-        "than in a genus; `chance` in each model's summary has how many on the whole split.",
+        "than in a genus; how many on the whole split stands in each model's summary, as chance.",
     ),
     Plot(
         "density_found",
