@@ -184,6 +184,36 @@ def budget_axis(axes: Axes, budgets: Sequence[str], label: str) -> None:
     axes.set_xlabel(label)
 
 
+def interval_bars(
+    axes: Axes,
+    points: Iterable[tuple[float, Estimate]],
+    key: str,
+    color: str,
+    *,
+    linewidth: float,
+    alpha: float,
+) -> list[tuple[float, float, float]]:
+    """The interval of each estimate as an upright bar, where it has one: (x, low, high) of each.
+
+    ``key`` names the line that the bars belong to.
+    """
+    bars = [
+        (x, value.ci95_low, value.ci95_high)
+        for x, value in points
+        if value.ci95_low is not None and value.ci95_high is not None
+    ]
+    if bars:
+        axes.vlines(
+            *zip(*bars, strict=True),
+            color=color,
+            linewidth=linewidth,
+            alpha=alpha,
+            zorder=3,
+            label=f"ci95|{key}",
+        )
+    return bars
+
+
 def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complete: int) -> None:
     """Mean as a line, the interval as a bar where n >= 2, and left of it each seed as a dot.
 
@@ -204,20 +234,8 @@ def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complet
             zorder=2,
             label=f"seeds|{series.key}",
         )
-    bars = [
-        (x + shift, value.ci95_low, value.ci95_high)
-        for x, value in series.points
-        if value.ci95_low is not None and value.ci95_high is not None
-    ]
-    if bars:
-        axes.vlines(
-            *zip(*bars, strict=True),
-            color=look.color,
-            linewidth=1.3,
-            alpha=0.75,
-            zorder=3,
-            label=f"ci95|{series.key}",
-        )
+    moved = [(x + shift, value) for x, value in series.points]
+    interval_bars(axes, moved, series.key, look.color, linewidth=1.3, alpha=0.75)
     for x, value in series.points:
         if value.n < complete and value.mean is not None:
             axes.annotate(

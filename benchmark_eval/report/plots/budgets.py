@@ -82,20 +82,8 @@ def _draw(
         return []
     means = [row.headline[metric].mean or 0.0 for row in cells]
     key = f"{cells[0].architecture}|{cells[0].regime}|{metric}"
-    bars = [
-        (getattr(row, unit), value.ci95_low, value.ci95_high)
-        for row in cells
-        if (value := row.headline[metric]).ci95_low is not None and value.ci95_high is not None
-    ]
-    if bars:
-        panel.vlines(
-            *zip(*bars, strict=True),
-            color=style.color,
-            linewidth=1.2,
-            alpha=0.6,
-            zorder=3,
-            label=f"ci95|{key}",
-        )
+    points = [(getattr(row, unit), row.headline[metric]) for row in cells]
+    bars = figures.interval_bars(panel, points, key, style.color, linewidth=1.2, alpha=0.6)
     panel.plot(
         [getattr(row, unit) for row in cells],
         means,
