@@ -5,6 +5,7 @@ Importing only the verb that runs keeps an evaluation job from paying for pandas
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -47,6 +48,7 @@ class _Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module = importlib.import_module(f"benchmark_eval.commands.{cmd_name.replace('-', '_')}")
+        gc.freeze()  # what is imported stays: nothing that a search for garbage need go through
         command = module.command
         assert isinstance(command, click.Command)
         return command

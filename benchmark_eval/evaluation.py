@@ -141,12 +141,12 @@ def evaluate_to_files(
     options = Options(tuple(splits), iou, engine, on_invalid)
     loaded = open_benchmark(benchmark)
     if stamp is not None:
-        require_promised_benchmark(Path(stamp).parents[1], loaded.digests, benchmark)
+        require_promised_benchmark(Path(stamp).parent.parent, loaded.digests, benchmark)
     evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
     if stamp is not None:
         inputs = evaluation.provenance.inputs
         read = {s: inputs[f"predictions/{s}"] for s in options.splits}
-        require_promised(read_stamp(stamp)["predictions"], read, "predictions of")
+        require_promised(read_stamp(stamp, "predictions")["predictions"], read, "predictions of")
     report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
     if not quiet:
         print(report)

@@ -73,7 +73,7 @@ def write_index(
     benchmark = load_benchmark(benchmark_dir)
     if stamp is not None:
         read = {Path(name).name: digest for name, digest in benchmark.digests.items()}
-        require_promised(read_stamp(stamp)["files"], read, "benchmark file")
+        require_promised(read_stamp(stamp, "files")["files"], read, "benchmark file")
     save_index(benchmark, path)
 
 

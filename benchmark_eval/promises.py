@@ -8,6 +8,7 @@ summaries that were made from what the stamps say.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,14 +17,21 @@ from typing import Any
 
 import msgspec
 
-from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.errors import InputError, Problem, UsageError
 
 AGAIN = "it changed while the workflow ran; run again"
 
 
-def read_stamp(path: str | Path) -> dict[str, Any]:
-    """The content of a stamp."""
-    content: dict[str, Any] = json.loads(Path(path).read_bytes())
+def read_stamp(path: str | Path, *wanted: str) -> dict[str, Any]:
+    """The content of a stamp; ``UsageError`` on a file that is none or lacks a ``wanted`` key."""
+    content: object = None
+    with contextlib.suppress(ValueError):
+        content = json.loads(Path(path).read_bytes())
+    if not isinstance(content, dict) or not content.keys() >= set(wanted):
+        raise UsageError(
+            f"{path}: found something else than the stamp of the workflow that is wanted here "
+            f"({', '.join(wanted)}); the next snakemake writes its stamps anew"
+        )
     return content
 
 
@@ -54,7 +62,7 @@ def require_promised_benchmark(
 
     ``digests`` are those that the index ``source`` keeps of the benchmark's files.
     """
-    promised = read_stamp(Path(state) / "benchmark.json")["files"]
+    promised = read_stamp(Path(state) / "benchmark.json", "files")["files"]
     if {Path(name).name: digest for name, digest in digests.items()} != promised:
         where = str(source) if isinstance(source, str | Path) else "the benchmark"
         raise InputError(
@@ -97,7 +105,7 @@ def require_fresh_summaries(
     [architecture, regime, k_or_p, seed] as the manifest has them now.
     """
     state = Path(state)
-    sweep = read_stamp(state / "sweep.json")
+    sweep = read_stamp(state / "sweep.json", "benchmark", "models")
     benchmark, digest = _stamp_and_digest(state / "benchmark.json")
     problems = _stamp_faults(state / "benchmark.json", digest, sweep["benchmark"])
     for summary in map(Path, summaries):
@@ -127,7 +135,7 @@ def require_fresh_extras(
     ``train_annotations`` maps a model to the SHA-256 of its training annotations, as read;
     ``own_metrics`` is that of the user's own metrics, None without them.
     """
-    sweep = read_stamp(stamp)
+    sweep = read_stamp(stamp, "models", "own_metrics")
     promised = {model: row[4] for model, row in sweep["models"].items() if row[4] is not None}
     require_promised(promised, train_annotations, "train_annotations of")
     read = [] if own_metrics is None else [own_metrics]

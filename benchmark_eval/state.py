@@ -181,6 +181,16 @@ def require_same_package(search_paths: Iterable[str]) -> None:
         )
 
 
+def put_this_python_first() -> None:
+    """Let jobs that are commands find this very Python, be its environment activated or not.
+
+    Its path in the command itself would make every job outdated once the environment is moved.
+    An environment that Snakemake activates for a job still comes before it.
+    """
+    folder = os.path.dirname(sys.executable)  # noqa: PTH120  (as text, like the rest of PATH)
+    os.environ["PATH"] = os.pathsep.join([folder, *filter(None, [os.environ.get("PATH")])])
+
+
 def stamp_text(content: Mapping[str, Any]) -> str:
     """A stamp's content as text: equal for equal content."""
     return json.dumps(content, separators=(",", ":"), sort_keys=True) + "\n"

@@ -57,6 +57,20 @@ def test_five_files_and_the_report_on_the_screen(place, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, capsys):
+    log = place / "logs/m.log"
+    assert run(place, "--log", log) == 0
+    text = log.read_text()
+    assert text.startswith("20")
+    assert (place / "o/m_report.txt").read_text() in text
+    assert capsys.readouterr().out == ""
+    (place / "p/iid_test_predictions.json").unlink()
+    assert run(place, "--log", log) == 1
+    told = capsys.readouterr().err
+    assert "p/iid_test_predictions.json" in told
+    assert told in log.read_text()
+
+
 def test_splits_take_several_words_and_only_their_files_need_exist(place):
     (place / "p/semantic_ood_predictions.json").unlink()
     assert run(place, "--splits", "iid_test", "inat_test", "--quiet") == 0

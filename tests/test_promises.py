@@ -7,7 +7,7 @@ import shutil
 import pytest
 from layout import write_predictions, write_split, write_taxonomy
 
-from benchmark_eval.errors import InputError
+from benchmark_eval.errors import InputError, UsageError
 from benchmark_eval.evaluation import evaluate_to_files
 from benchmark_eval.index import write_index
 from benchmark_eval.promises import require_fresh_extras, require_fresh_summaries
@@ -92,6 +92,14 @@ def test_an_evaluation_of_exchanged_predictions_fails_and_writes_nothing(place):
     with pytest.raises(InputError, match=r"predictions of iid_test.*changed while"):
         evaluate(place, stamp=place / "state/models/m.json")
     assert summary.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"predictions'])
+def test_a_file_that_is_no_stamp_is_told(place, content):
+    path = place / "state/models/m.json"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=r"models/m\.json: found something else than the stamp"):
+        evaluate(place, stamp=path)
 
 
 @pytest.mark.parametrize("change", ["edited", "added"])

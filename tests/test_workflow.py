@@ -433,6 +433,26 @@ def test_touch_vouches_for_what_is_there(sweep):
     assert after == before
 
 
+SLEEPER = """
+import sys, time
+
+if "evaluate" in sys.orig_argv:
+    time.sleep(1.1)
+"""
+
+
+@pytest.mark.parametrize("limit", [[], ["--max-jobs-per-timespan", "9/1s"]])
+def test_waiting_jobs_are_looked_through_only_when_one_ends(sweep, tmp_path, limit):
+    """Else thousands of them keep a core busy; a limit that somebody has set stays."""
+    (tmp_path / "sitecustomize.py").write_text(SLEEPER)
+    sweep.env["PYTHONPATH"] = str(tmp_path)
+    shutil.rmtree(sweep.folder / "results")
+    output = sweep.run("--cores", "1", "--verbose", *limit, "tables")
+    jobs = output.count("Finished jobid: ")
+    assert jobs == 8  # the index, five models, their tables, the target
+    assert (output.count("Ready jobs: ") > jobs) is bool(limit)
+
+
 # where it runs
 
 

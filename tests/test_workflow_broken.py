@@ -115,7 +115,7 @@ def test_killed_before_it_could_say_so_the_way_on_is_told(base, tmp_path, record
 KILLER = """
 import os, signal, sys
 
-if any(word.endswith("evaluate_model.py") for word in sys.orig_argv):
+if "evaluate" in sys.orig_argv:
     try:
         os.unlink({flag!r})
     except FileNotFoundError:

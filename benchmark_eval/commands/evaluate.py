@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
 from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS
@@ -43,6 +45,8 @@ from benchmark_eval.memory import keep_freed_memory
     help="Write <model>_detections.csv, a row a hit.",
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
+@click.option("--log", help="File that takes what is printed, with times, warnings and faults.")
+@click.option("--stamp", help="Stop if what is read is not what this stamp of the workflow says.")
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -54,18 +58,30 @@ def command(
     on_invalid: str,
     detections: bool,
     quiet: bool,
+    log: str | None,
+    stamp: str | None,
 ) -> None:
     """Score one model on the benchmark's splits and write its files."""
     keep_freed_memory()
-    evaluate_to_files(
-        benchmark=benchmark_dir,
-        predictions_dir=predictions_dir,
-        output_dir=output_dir,
-        model_name=model_name,
-        splits=splits or DEFAULT_SPLITS,
-        iou=iou,
-        engine=engine,  # type: ignore[arg-type]
-        on_invalid=on_invalid,  # type: ignore[arg-type]
-        detections=detections,
-        quiet=quiet,
-    )
+    with _logged(log):
+        evaluate_to_files(
+            benchmark=benchmark_dir,
+            predictions_dir=predictions_dir,
+            output_dir=output_dir,
+            model_name=model_name,
+            splits=splits or DEFAULT_SPLITS,
+            iou=iou,
+            engine=engine,  # type: ignore[arg-type]
+            on_invalid=on_invalid,  # type: ignore[arg-type]
+            detections=detections,
+            quiet=quiet,
+            stamp=stamp,
+        )
+
+
+def _logged(log: str | None) -> contextlib.AbstractContextManager[None]:
+    if log is None:
+        return contextlib.nullcontext()
+    from benchmark_eval.joblog import job
+
+    return job(log)

@@ -28,6 +28,12 @@ rule evaluate_model:
         iou=PLAN.config.iou,
         engine=PLAN.config.engine,
         on_invalid=PLAN.config.on_invalid,
-        detections=PLAN.config.detections,
-    script:
-        "../scripts/evaluate_model.py"
+        detections="--detections" if PLAN.config.detections else "--no-detections",
+    # a command, where other rules have a script: the thousands of these would import Snakemake
+    shell:
+        "python3 -P -m benchmark_eval evaluate --quiet --log {log:q} --stamp {input.stamp:q}"
+        " --benchmark-dir {input.index:q}"
+        ' --predictions-dir "$(dirname {input.predictions[0]:q})"'
+        ' --output-dir "$(dirname {output.summary:q})" --model-name {wildcards.model:q}'
+        " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
+        " --on-invalid {params.on_invalid} {params.detections}"
