@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import importlib.metadata
 import logging
 import platform
 import sys
@@ -14,6 +13,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
+
+import msgspec
+import numpy as np
 
 from benchmark_eval import __version__
 from benchmark_eval.errors import BenchmarkEvalError, InputError
@@ -61,7 +63,8 @@ def job(
             "benchmark-eval %s, Python %s, numpy %s, msgspec %s, %s",
             __version__,
             platform.python_version(),
-            *map(importlib.metadata.version, ("numpy", "msgspec")),
+            np.__version__,
+            msgspec.__version__,
             platform.platform(),
         )
         try:
