@@ -1,4 +1,4 @@
-"""``python -m benchmark_eval``: the command line, with the Python that one means."""
+"""``python -m benchmark_eval``: the command line, run by the interpreter that is named."""
 
 from benchmark_eval.cli import main
 

@@ -5,7 +5,6 @@ Importing only the verb that runs keeps an evaluation job from paying for pandas
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from benchmark_eval import __version__
-from benchmark_eval.errors import BenchmarkEvalError, unwritable
+from benchmark_eval.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code, unwritable
 
 # verb -> one line of help (what `benchmark-eval --help` shows without importing the verb)
 VERBS = {
@@ -32,11 +31,6 @@ VERBS = {
     "catalogue": "List every metric with its meaning.",
 }
 
-EXIT_PROBLEMS = 1
-"""The inputs were read and something in them is wrong."""
-EXIT_COULD_NOT_RUN = 2
-"""The command could not run: bad usage, a missing or unreadable file."""
-
 
 class _Verbs(click.Group):
     """A group that lists every verb and imports the one that is called."""
@@ -48,7 +42,6 @@ class _Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module = importlib.import_module(f"benchmark_eval.commands.{cmd_name.replace('-', '_')}")
-        gc.freeze()  # what is imported stays: nothing that a search for garbage need go through
         command = module.command
         assert isinstance(command, click.Command)
         return command
@@ -78,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(130)
     except BenchmarkEvalError as fault:
         print(f"error: {fault}", file=sys.stderr)
-        sys.exit(getattr(fault, "exit_code", EXIT_PROBLEMS))
+        sys.exit(exit_code(fault))
     except BrokenPipeError:
         # whoever read our output has seen enough; nothing more can be told, not even at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

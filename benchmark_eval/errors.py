@@ -24,6 +24,12 @@ LISTED_PER_KIND = 1000
 each file with a cause of its own."""
 
 
+EXIT_PROBLEMS = 1
+"""The inputs were read and something in them is wrong."""
+EXIT_COULD_NOT_RUN = 2
+"""The command could not run: bad usage, a missing or unreadable file."""
+
+
 class BenchmarkEvalError(Exception):
     """Base of every error that this package raises on purpose."""
 
@@ -31,8 +37,10 @@ class BenchmarkEvalError(Exception):
 class UsageError(BenchmarkEvalError):
     """A call or a config asks for something that does not exist or makes no sense."""
 
-    exit_code = 2
-    """The command line could not run."""
+
+def exit_code(fault: BenchmarkEvalError) -> int:
+    """What a process ends with that was stopped by ``fault``."""
+    return EXIT_COULD_NOT_RUN if isinstance(fault, UsageError) else EXIT_PROBLEMS
 
 
 def unwritable(fault: UnicodeEncodeError) -> UsageError:

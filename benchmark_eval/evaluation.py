@@ -34,7 +34,13 @@ from benchmark_eval.metrics.split import SplitData, agreement
 from benchmark_eval.metrics.strata import density
 from benchmark_eval.metrics.summary import HitConfidence, headline, summary
 from benchmark_eval.predictions import Predictions, predictions_file, read_predictions
-from benchmark_eval.promises import read_stamp, require_promised, require_promised_benchmark
+from benchmark_eval.promises import (
+    OF_A_MODEL,
+    read_stamp,
+    require_promised,
+    require_promised_benchmark,
+    require_promised_options,
+)
 from benchmark_eval.results import (
     SCHEMA_VERSION,
     Engine,
@@ -127,7 +133,8 @@ def evaluate_to_files(
 ) -> Evaluation:
     """Score one model and write its files into ``output_dir``, all or none of them.
 
-    With ``stamp``, what was read must be what that stamp of the workflow says.
+    With ``stamp``, a ``<state>/models/<model>.json`` of the workflow, what was read, the options
+    and the code must be what that stamp says.
 
     Files: ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt`` and,
     with ``detections``, ``_detections.csv``. Raises as ``run_evaluation`` does.
@@ -139,14 +146,17 @@ def evaluate_to_files(
     if fault:
         raise UsageError(f"model name {model_name!r}: {fault}")
     options = Options(tuple(splits), iou, engine, on_invalid)
+    promised = None if stamp is None else read_stamp(stamp, *OF_A_MODEL)
     loaded = open_benchmark(benchmark)
     if stamp is not None:
-        require_promised_benchmark(Path(stamp).parent.parent, loaded.digests, benchmark)
+        state = Path(stamp).resolve().parents[1]
+        require_promised_benchmark(state, loaded.digests, benchmark)
     evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
-    if stamp is not None:
+    if promised is not None:
         inputs = evaluation.provenance.inputs
         read = {s: inputs[f"predictions/{s}"] for s in options.splits}
-        require_promised(read_stamp(stamp, "predictions")["predictions"], read, "predictions of")
+        require_promised(promised["predictions"], read, "predictions of")
+        require_promised_options(promised, evaluation)
     report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
     if not quiet:
         print(report)

@@ -18,7 +18,12 @@ import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
-from benchmark_eval.errors import BenchmarkEvalError, InputError
+from benchmark_eval.errors import (
+    EXIT_COULD_NOT_RUN,
+    BenchmarkEvalError,
+    InputError,
+    exit_code,
+)
 from benchmark_eval.files import write_bytes_atomic
 from benchmark_eval.recovery import fingerprints, forget_faulty, note_faulty
 
@@ -37,12 +42,12 @@ def job(
     """Send log, standard output, warnings and faults of a job to its log file.
 
     A fault that this package raises on purpose, or one of the file system (a full disk), is also
-    told on standard error and ends the process with code 1; any other one leaves its traceback in
-    the log and goes on. ``stamp`` as it was when the job began is kept under ``record`` once the
-    job is done. ``made`` are inputs that other jobs have made: those that a fault names are noted
-    beside the record, so that they are made again. The log is locked meanwhile: where a killed run
-    has left this very job running, the new one waits for its end, so that the old one cannot write
-    last.
+    told on standard error and ends the process with the code that the command line has for it; any
+    other one leaves its traceback in the log and goes on. ``stamp`` as it was when the job began is
+    kept under ``record`` once the job is done. ``made`` are inputs that other jobs have made: those
+    that a fault names are noted beside the record, so that they are made again. The log is locked
+    meanwhile: where a killed run has left this very job running, the new one waits for its end, so
+    that the old one cannot write last.
     """
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -81,12 +86,12 @@ def job(
                 assert stamp is not None
                 assert made_from is not None
                 note_faulty(record, stamp, made_from, before, fault)
-            sys.exit(1)
+            sys.exit(exit_code(fault))
         except OSError as fault:
             told = fault.errno in _OF_THE_DISK
             _note(stream, f"error: {fault}" if told else traceback.format_exc())
             print(f"error: {fault}", file=sys.stderr)
-            sys.exit(1)
+            sys.exit(EXIT_COULD_NOT_RUN)
         except BaseException:
             _note(stream, traceback.format_exc())
             raise

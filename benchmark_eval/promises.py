@@ -13,26 +13,40 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from benchmark_eval.errors import InputError, Problem, UsageError
 
+if TYPE_CHECKING:
+    from benchmark_eval.results import Evaluation
+
+OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "predictions")
+"""The keys of a model's stamp."""
 AGAIN = "it changed while the workflow ran; run again"
 
 
 def read_stamp(path: str | Path, *wanted: str) -> dict[str, Any]:
     """The content of a stamp; ``UsageError`` on a file that is none or lacks a ``wanted`` key."""
-    content: object = None
-    with contextlib.suppress(ValueError):
-        content = json.loads(Path(path).read_bytes())
-    if not isinstance(content, dict) or not content.keys() >= set(wanted):
-        raise UsageError(
-            f"{path}: found something else than the stamp of the workflow that is wanted here "
-            f"({', '.join(wanted)}); the next snakemake writes its stamps anew"
+    return _stamp_and_digest(Path(path), *wanted)[0]
+
+
+def require_promised_options(promised: Mapping[str, Any], made: Evaluation) -> None:
+    """``InputError`` unless an evaluation ran with the options and the code of its stamp."""
+    problems = [
+        Problem(
+            "changed-meanwhile",
+            f"evaluation of {made.model}",
+            f"made with another {name} than its stamp says",
+            "the one of the stamp",
+            cause=AGAIN,
         )
-    return content
+        for name, (found, wanted) in _options(made, promised).items()
+        if found != wanted
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def require_promised(promised: Mapping[str, str], read: Mapping[str, str], what: str) -> None:
@@ -106,12 +120,12 @@ def require_fresh_summaries(
     """
     state = Path(state)
     sweep = read_stamp(state / "sweep.json", "benchmark", "models")
-    benchmark, digest = _stamp_and_digest(state / "benchmark.json")
+    benchmark, digest = _stamp_and_digest(state / "benchmark.json", "files")
     problems = _stamp_faults(state / "benchmark.json", digest, sweep["benchmark"])
     for summary in map(Path, summaries):
         name = summary.parent.name
         path = state / "models" / f"{name}.json"
-        stamp, digest = _stamp_and_digest(path)
+        stamp, digest = _stamp_and_digest(path, *OF_A_MODEL)
         changed = _stamp_faults(path, digest, sweep["models"].get(name, [None])[-1])
         problems += changed or _summary_faults(summary, stamp, benchmark["files"])
     for model, row in sweep["models"].items():
@@ -147,9 +161,28 @@ def require_fresh_extras(
     )
 
 
-def _stamp_and_digest(path: Path) -> tuple[dict[str, Any], str]:
+def _stamp_and_digest(path: Path, *wanted: str) -> tuple[dict[str, Any], str]:
     data = path.read_bytes()
-    return json.loads(data), hashlib.sha256(data).hexdigest()
+    content: object = None
+    with contextlib.suppress(ValueError):
+        content = json.loads(data)
+    if not isinstance(content, dict) or not content.keys() >= set(wanted):
+        raise UsageError(
+            f"{path}: found something else than the stamp of the workflow that is wanted here "
+            f"({', '.join(wanted)}); the next snakemake writes its stamps anew"
+        )
+    return content, hashlib.sha256(data).hexdigest()
+
+
+def _options(made: _Origin | Evaluation, stamp: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Name -> what an evaluation was made with, and what its stamp says."""
+    return {
+        "scoring code": (made.provenance.scoring_code, stamp["code"]),
+        "iou": (made.config.iou_threshold, float(stamp["iou"])),
+        "engine": (made.config.engine, stamp["engine"]),
+        "on_invalid": (made.config.on_invalid, stamp["on_invalid"]),
+        "splits": (sorted(made.config.splits), sorted(stamp["predictions"])),
+    }
 
 
 def _stamp_faults(path: Path, digest: str, promised: str | None) -> list[Problem]:
@@ -170,11 +203,7 @@ def _summary_faults(
         return  # the reader of summaries says what is wrong with it
     read = origin.provenance.inputs
     pairs: dict[str, tuple[Any, Any]] = {
-        "scoring code": (origin.provenance.scoring_code, stamp["code"]),
-        "iou": (origin.config.iou_threshold, float(stamp["iou"])),
-        "engine": (origin.config.engine, stamp["engine"]),
-        "on_invalid": (origin.config.on_invalid, stamp["on_invalid"]),
-        "splits": (sorted(origin.config.splits), sorted(stamp["predictions"])),
+        **_options(origin, stamp),
         **{
             f"predictions of {split}": (read.get(f"predictions/{split}"), digest)
             for split, digest in stamp["predictions"].items()

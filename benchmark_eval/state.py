@@ -152,16 +152,13 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def require_same_package(search_paths: Iterable[str]) -> None:
+def require_same_package() -> None:
     """Stop unless a job's own Python imports the package that this process has imported.
 
-    ``search_paths`` are what Snakemake appends to ``sys.path`` of a script. Digests of code mean
-    nothing when the jobs run another copy of it.
+    Digests of code mean nothing when the jobs run another copy of it. Jobs that are commands are
+    called as it is asked here; to the path of scripts Snakemake only appends.
     """
-    ask = (
-        f"import sys; sys.path.extend({list(search_paths)!r}); "
-        f"import {PACKAGE}; print({PACKAGE}.__file__)"
-    )
+    ask = f"import {PACKAGE}; print({PACKAGE}.__file__)"
     answer = subprocess.run(
         [sys.executable, "-P", "-c", ask], capture_output=True, text=True, check=False
     )
@@ -179,16 +176,6 @@ def require_same_package(search_paths: Iterable[str]) -> None:
             f"{there}; install the one that you mean (pip install -e . in its folder) and remove "
             "the other (pip uninstall benchmark-eval, or unset PYTHONPATH)"
         )
-
-
-def put_this_python_first() -> None:
-    """Let jobs that are commands find this very Python, be its environment activated or not.
-
-    Its path in the command itself would make every job outdated once the environment is moved.
-    An environment that Snakemake activates for a job still comes before it.
-    """
-    folder = os.path.dirname(sys.executable)  # noqa: PTH120  (as text, like the rest of PATH)
-    os.environ["PATH"] = os.pathsep.join([folder, *filter(None, [os.environ.get("PATH")])])
 
 
 def stamp_text(content: Mapping[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """One COCO suite with one public tool, as a process of its own (called by ``speed.py``).
 
-    python benchmarks/coco_suites.py TOOL SUITE ANNOTATIONS PREDICTIONS
+    python benchmarks/coco_suites.py TOOL ANNOTATIONS PREDICTIONS
 
-TOOL: pycocotools, faster-coco-eval or hotcoco. SUITE: class-aware, or class-agnostic (every
-category on both sides given one id). Prints the twelve numbers as a JSON list.
+TOOL: pycocotools, faster-coco-eval or hotcoco. For the class-agnostic suite both files hold one
+category (``one_class``). Prints the twelve numbers as a JSON list.
 """
 
 from __future__ import annotations
@@ -12,24 +12,21 @@ import contextlib
 import io
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 
-def as_one(path: str, into: Path) -> str:
-    """The file with every category relabelled to 1."""
-    tree = json.loads(Path(path).read_text())
+def one_class(source: Path, target: Path) -> None:
+    """Write an annotation or prediction file with every category relabelled to 1."""
+    tree = json.loads(source.read_text())
     records = tree if isinstance(tree, list) else tree["annotations"]
     for record in records:
         record["category_id"] = 1
     if isinstance(tree, dict):
         tree["categories"] = [{"id": 1, "name": "beetle"}]
-    target = into / Path(path).name
     target.write_text(json.dumps(tree))
-    return str(target)
 
 
-def main(tool: str, suite: str, annotations: str, predictions: str) -> None:
+def main(tool: str, annotations: str, predictions: str) -> None:
     """Load, score, print."""
     if tool == "pycocotools":
         from pycocotools.coco import COCO
@@ -39,10 +36,7 @@ def main(tool: str, suite: str, annotations: str, predictions: str) -> None:
         from faster_coco_eval import COCOeval_faster as COCOeval
     else:
         from hotcoco import COCO, COCOeval
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        if suite == "class-agnostic":
-            annotations = as_one(annotations, Path(folder))
-            predictions = as_one(predictions, Path(folder))
+    with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(annotations)
         found = truth.loadRes(predictions)
         try:

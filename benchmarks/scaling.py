@@ -1,8 +1,7 @@
 """How a sweep grows with its models: planning, running, aggregating, nothing to do.
 
 Tiny prediction files (hard links), so that what is measured is the workflow and not the scoring.
-Writes its table into ``docs/scaling.md``. 15,300 models are only planned. Takes about as many
-seconds as there are models on two cores.
+Writes its table into ``docs/scaling.md``. 15,300 models are only planned.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def table(rows: list[Growth], cores: int) -> str:
     lines = [
         BEGIN,
         "",
-        "| models | plan, all files new (s) | plan again (s) | memory (MB) | whole run (s) "
-        "| tables (s) | plots (s) | nothing to do (s) | memory (MB) |",
+        "| models | plan, all files new (s) | plan again (s) | its peak memory (MB) "
+        "| whole run (s) | tables (s) | plots (s) | nothing to do (s) | its peak memory (MB) |",
         "|---|---|---|---|---|---|---|---|---|",
         *(f"| {row.models:,} | {' | '.join(row.cells)} |" for row in rows),
         "",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from layout import ANNOTATIONS, record, write_predictions, write_split, write_taxonomy
@@ -61,7 +62,7 @@ def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, cap
     log = place / "logs/m.log"
     assert run(place, "--log", log) == 0
     text = log.read_text()
-    assert text.startswith("20")
+    assert re.match(r"\d{4}-\d\d-\d\d \S+ INFO root: benchmark-eval 0", text)
     assert (place / "o/m_report.txt").read_text() in text
     assert capsys.readouterr().out == ""
     (place / "p/iid_test_predictions.json").unlink()
@@ -69,6 +70,8 @@ def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, cap
     told = capsys.readouterr().err
     assert "p/iid_test_predictions.json" in told
     assert told in log.read_text()
+    # the same codes as without a log
+    assert run(place, "--log", log, name="../m") == run(place, name="../m") == 2
 
 
 def test_splits_take_several_words_and_only_their_files_need_exist(place):

@@ -95,11 +95,36 @@ def test_an_evaluation_of_exchanged_predictions_fails_and_writes_nothing(place):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"predictions'])
-def test_a_file_that_is_no_stamp_is_told(place, content):
-    path = place / "state/models/m.json"
-    path.write_text(content)
-    with pytest.raises(UsageError, match=r"models/m\.json: found something else than the stamp"):
+@pytest.mark.parametrize("name", ["models/m", "benchmark", "sweep"])
+def test_a_file_that_is_no_stamp_is_told(place, name, content):
+    (place / f"state/{name}.json").write_text(content)
+    told = rf"state/{name}\.json: found something else than the stamp"
+    if name != "sweep":
+        with pytest.raises(UsageError, match=told):
+            evaluate(place, stamp=place / "state/models/m.json")
+    with pytest.raises(UsageError, match=told):
+        require(place)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"code": "other"}, "scoring code"),
+        ({"iou": 0.75}, "iou"),
+        ({"engine": "pycocotools"}, "engine"),
+        ({"on_invalid": "drop"}, "on_invalid"),
+    ],
+)
+def test_an_evaluation_with_other_options_than_planned_fails_and_writes_nothing(
+    place, changes, words
+):
+    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
+    summary.unlink()
+    path = edited(place, "models/m", **changes)
+    with pytest.raises(InputError, match=f"made with another {words} than its stamp says") as told:
         evaluate(place, stamp=path)
+    assert len(told.value.problems) == 1
+    assert not summary.exists()
 
 
 @pytest.mark.parametrize("change", ["edited", "added"])

@@ -8,7 +8,9 @@ import json
 import shutil
 import signal
 import subprocess
+import sysconfig
 import time
+import venv
 from base64 import urlsafe_b64decode
 
 import pytest
@@ -168,6 +170,18 @@ def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_wor
     output = sweep.run("--dry-run", ok=False)
     assert "two copies of benchmark_eval" in output
     assert str(copied_workflow / "benchmark_eval") in output
+
+
+def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path):
+    other = tmp_path / "an other place"
+    venv.create(other, symlinks=True)
+    packages = next(other.glob("lib/*/site-packages")) / "tested.pth"
+    packages.write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    sweep.python = str(other / "bin/python")
+    sweep.env["PATH"] = "/usr/bin:/bin"
+    assert sweep.planned() == NOTHING
+    output = sweep.run("--printshellcmds", "--force", "results/models/NA/NA_summary.json")
+    assert f"'{sweep.python}' -P -m benchmark_eval evaluate" in output
 
 
 def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):

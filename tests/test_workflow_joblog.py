@@ -51,7 +51,7 @@ def test_any_other_fault_leaves_its_traceback_in_the_log_and_goes_on(tmp_path):
 def test_a_fault_of_the_file_system_is_told_in_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop, job(tmp_path / "log"):
         (tmp_path / "not/there").write_text("x")
-    assert stop.value.code == 1
+    assert stop.value.code == 2
     assert "Traceback" in (tmp_path / "log").read_text()
     err = capsys.readouterr().err
     assert err.startswith("error: [Errno 2] No such file or directory")

@@ -267,11 +267,11 @@ def test_scoring_does_not_depend_on_tables_plots_or_the_workflow():
 
 
 def test_the_package_that_jobs_import_must_be_the_one_loaded_here(tmp_path, monkeypatch):
-    state.require_same_package([])
+    state.require_same_package()
     other = shutil.copytree(package_dir(), tmp_path / "benchmark_eval")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(UsageError, match="two copies of benchmark_eval") as caught:
-        state.require_same_package([])
+        state.require_same_package()
     assert str(other) in str(caught.value)
     assert str(package_dir()) in str(caught.value)
 
@@ -282,7 +282,7 @@ def test_a_python_without_the_package_is_told(tmp_path, monkeypatch):
     bare.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(bare))
     with pytest.raises(UsageError, match="pip install -e"):
-        state.require_same_package([])
+        state.require_same_package()
 
 
 def test_a_stamp_is_written_only_when_it_changed(tmp_path):

@@ -60,6 +60,7 @@ class Sweep:
         self.folder = folder
         self.snakefile = snakefile
         self.env = {}
+        self.python = sys.executable
 
     @classmethod
     def make(cls, folder):
@@ -102,7 +103,7 @@ class Sweep:
 
     def command(self, *args):
         return [
-            *(sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)),
+            *(self.python, "-m", "snakemake", "--snakefile", str(self.snakefile)),
             *("--cores", "2", *args),
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 
 import click
 
@@ -46,7 +47,7 @@ from benchmark_eval.memory import keep_freed_memory
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
 @click.option("--log", help="File that takes what is printed, with times, warnings and faults.")
-@click.option("--stamp", help="Stop if what is read is not what this stamp of the workflow says.")
+@click.option("--stamp", hidden=True)  # of the workflow: what its plan says that is read here
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -63,6 +64,7 @@ def command(
 ) -> None:
     """Score one model on the benchmark's splits and write its files."""
     keep_freed_memory()
+    gc.freeze()  # what is imported stays, and need not be searched for garbage
     with _logged(log):
         evaluate_to_files(
             benchmark=benchmark_dir,

@@ -1,7 +1,6 @@
 # What all rules share: the plan of the sweep and functions that look files up in it.
 import gc
 
-from snakemake.common import get_snakemake_searchpaths
 from snakemake.logging import logger
 
 from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
@@ -16,14 +15,13 @@ from benchmark_eval.recovery import (
     other_run,
     set_aside_faulty,
 )
-from benchmark_eval.state import put_this_python_first, require_same_package
+from benchmark_eval.scheduling import look_only_when_a_job_ends
+from benchmark_eval.state import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
 
-put_this_python_first()
-
 # What is loaded by now stays. Python's search for garbage would go through all of it again and again
-# while jobs are planned: a fifth of the time that it takes to find that there is nothing to do.
+# while jobs are planned.
 gc.freeze()
 
 
@@ -43,7 +41,7 @@ NOTE = on_disk("results/.state/running.json")
 
 try:
     if workflow.is_main_process or workflow.remote_exec:
-        require_same_package(get_snakemake_searchpaths())
+        require_same_package()
     if workflow.is_main_process:
         if clear_killed_run(NOTE, RESULTS):
             logger.info("The last run was killed; its unfinished jobs will run again.")
@@ -86,19 +84,6 @@ def require_that_a_cluster_can(jobs):
             workflow.resource_settings.nodes,
             len(models),
         )
-
-
-def look_only_when_a_job_ends():
-    """Start jobs on this machine when others end, not by the second.
-
-    Under its limit of 100 jobs a second, which no local run comes near, Snakemake looks through the
-    waiting jobs again a second after each look, and does so once more for every job that has ended:
-    153 models cost it 30 s of a core, and ten times as many keep one busy. A limit that somebody
-    has set stays.
-    """
-    limit = workflow.scheduling_settings.max_jobs_per_timespan
-    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == (100, 1):
-        workflow.scheduler.job_rate_limiter = None
 
 
 def benchmark_files(wildcards):

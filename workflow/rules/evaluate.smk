@@ -24,16 +24,18 @@ rule evaluate_model:
         mem_mb=lambda wildcards, attempt: 1500 * attempt,
         runtime=30,
     params:
+        # a function of the input is no reason to run again: the environment may be moved
+        python=lambda wildcards, input: sys.executable,
         splits=list(PLAN.config.splits),
         iou=PLAN.config.iou,
         engine=PLAN.config.engine,
         on_invalid=PLAN.config.on_invalid,
         detections="--detections" if PLAN.config.detections else "--no-detections",
-    # a command, where other rules have a script: the thousands of these would import Snakemake
+    # A command, where the other rules have a script: a script would import Snakemake once a model.
     shell:
-        "python3 -P -m benchmark_eval evaluate --quiet --log {log:q} --stamp {input.stamp:q}"
+        "{params.python:q} -P -m benchmark_eval evaluate --quiet --log {log:q} --stamp {input.stamp:q}"
         " --benchmark-dir {input.index:q}"
-        ' --predictions-dir "$(dirname {input.predictions[0]:q})"'
-        ' --output-dir "$(dirname {output.summary:q})" --model-name {wildcards.model:q}'
+        ' --predictions-dir "$(dirname -- {input.predictions[0]:q})"'
+        ' --output-dir "$(dirname -- {output.summary:q})" --model-name {wildcards.model:q}'
         " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
         " --on-invalid {params.on_invalid} {params.detections}"
