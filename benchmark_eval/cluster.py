@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmark_eval.errors import SHOWN_PER_KIND, UsageError
+from benchmark_eval.wording import some_of
 
 _NOT_ON_CLUSTERS = set(',"$`%')
 
@@ -74,11 +75,10 @@ def require_plain_names(models: Iterable[str]) -> None:
     """
     odd = [name for name in models if set(name) & _NOT_ON_CLUSTERS]
     if odd:
-        shown = ", ".join(map(repr, odd[:SHOWN_PER_KIND]))
-        more = f" and {len(odd) - SHOWN_PER_KIND} more" if len(odd) > SHOWN_PER_KIND else ""
+        shown = some_of([repr(name) for name in odd], SHOWN_PER_KIND)
         raise UsageError(
             f"model names with {' '.join(sorted(_NOT_ON_CLUSTERS))} cannot be run on a cluster: "
-            f"{shown}{more}. Rename these models (manifest and folder), or run them here: "
+            f"{shown}. Rename these models (manifest and folder), or run them here: "
             "snakemake --cores all"
         )
 

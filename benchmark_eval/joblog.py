@@ -117,7 +117,7 @@ class _Handler(logging.StreamHandler[TextIO]):
 @contextlib.contextmanager
 def _opened(log: Path) -> Iterator[TextIO]:
     """The log; that its last lines find no room on the disk is no fault of the job."""
-    stream = log.open("a", encoding="utf-8")
+    stream = log.open("a", encoding="utf-8", errors="backslashreplace")
     try:
         yield stream
     finally:

@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmark_eval.benchmark import ANNOTATIONS, KNOWN_SPLITS
 from benchmark_eval.errors import Problem
 from benchmark_eval.taxonomy import TAXONOMY
+from benchmark_eval.wording import some_of
 
 MOST_NAMES = 2_000
 """Names of a folder that are looked at."""
@@ -212,8 +213,7 @@ def _names(folder: Path) -> list[str]:
 def _listing(names: Sequence[str], most: int) -> str:
     if not names:
         return "nothing"
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(_path(name) for name in names[:most]) + more
+    return some_of([_path(name) for name in names], most)
 
 
 def _path(path: str | Path) -> str:

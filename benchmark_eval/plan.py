@@ -484,11 +484,12 @@ def settle_outdated(
         gone = [name for name in removed if name not in kept_notes]
         if gone and tell is not None:
             more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-            again = "they are" if str(record) in planned else "a run of the whole sweep has them"
+            again = "this run" if str(record) in planned else "a run of the whole sweep"
             why = "made from other inputs than the present ones"
             if made_from is None and aside is None:
                 why = "nobody knows what they were made from"
-            tell(f"removed, as {why}: {gone[0]}{more}; {again} made again")
+            when = f"{again} makes them again, if all its jobs succeed"
+            tell(f"removed, as {why}: {gone[0]}{more}; {when}")
 
 
 def _parked(record: str | Path) -> str:

@@ -344,14 +344,18 @@ def _records(data: bytes, file: str) -> list[Any]:
                 Problem(
                     "not-json",
                     file,
-                    str(error)[:200] or type(error).__name__,
+                    f"no JSON ({str(error)[:200] or type(error).__name__})",
                     "a JSON list of detections",
                     cause="a half-written or damaged file",
                 )
             ]
         ) from None
     if not isinstance(tree, list):
-        keys = f" with the keys {', '.join(map(str, tree))[:80]}" if isinstance(tree, dict) else ""
+        keys = (
+            f" with the keys {', '.join(map(str, tree))[:80]}"
+            if isinstance(tree, dict) and tree
+            else ""
+        )
         raise InputError(
             [
                 Problem(

@@ -20,12 +20,13 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmark_eval.errors import InputError
 from benchmark_eval.files import write_text_atomic
+from benchmark_eval.wording import counted, some_of
 
 SNAKEMAKE = Path(".snakemake")
 """Snakemake's own folder, relative to the working directory."""
@@ -166,12 +167,8 @@ def set_aside_faulty(
             except OSError as fault:
                 tell(f"cannot set aside {name}: {fault.strerror}; remove it and run again")
     if moved:
-        more = f" and {len(moved) - _NAMED:,} more" if len(moved) > _NAMED else ""
-        tell(
-            f"set aside as *{BROKEN}, so that the next run makes them again: "
-            + ", ".join(moved[:_NAMED])
-            + more
-        )
+        which = some_of(moved, _NAMED)
+        tell(f"set aside as *{BROKEN}, so that the next run makes them again: {which}")
 
 
 def forget_faulty(record: str | Path) -> None:
@@ -224,3 +221,11 @@ def _unfinished(folder: Path) -> Iterator[tuple[Path, str]]:
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 if json.loads(marker.read_bytes()).get("external_jobid") is None:
                     yield marker, base64.urlsafe_b64decode(text).decode()
+
+
+def not_evaluated(models: Sequence[str], logs: str | Path) -> str:
+    """What to tell at the end of a run that has planned these evaluations and not done them."""
+    return (
+        f"{counted(len(models), 'model')} not evaluated: {some_of(sorted(models), _NAMED)}. Why "
+        f"stands above and in {logs}/<model>.log; mend it and run again (what is done stays done)."
+    )

@@ -11,11 +11,12 @@ from benchmark_eval.cli import main
 from benchmark_eval.report import document, write_report
 from benchmark_eval.report.captions import PLOTS
 from benchmark_eval.report.document import render
-from benchmark_eval.report.markdown import cell, count, escape, estimate, listing, signed
+from benchmark_eval.report.markdown import cell, escape, estimate, listing, signed
 from benchmark_eval.report.sentences import Facts
 from benchmark_eval.sweep import aggregate
 from benchmark_eval.sweep.statistics import compare, compare_to
 from benchmark_eval.sweep.statistics import estimate as over_seeds
+from benchmark_eval.wording import counted
 
 GU, IN, TA = BUDGETS
 
@@ -73,8 +74,8 @@ def test_numbers_carry_their_interval_and_n():
 
 
 def test_words():
-    assert count(1, "model") == "1 model"
-    assert count(1530, "model") == "1,530 models"
+    assert counted(1, "model") == "1 model"
+    assert counted(1530, "model") == "1,530 models"
     assert listing(["a", "b", "c"]) == "a, b and c"
     assert listing(list("abcde"), most=3) == "a, b, c and 2 more"
 

@@ -70,7 +70,7 @@ def test_what_a_sweep_leaves_agrees_and_stays_untouched(folder, monkeypatch, cap
 def test_without_a_config_it_says_what_it_could_not_compare(folder, monkeypatch, capsys):
     shutil.rmtree(folder / "config")
     code, said = verify(folder, monkeypatch, capsys)
-    assert code == 0
+    assert code == 0, said
     assert "not compared: predictions and manifest: no config names them" in said
     assert "not compared: per_species.csv and tables of the sweep: no benchmark" in said
 

@@ -90,6 +90,19 @@ def test_a_config_without_data_says_what_to_set(tmp_path):
     assert "evaluate_model" in Sweep(tmp_path).run("--list-rules")
 
 
+def test_a_config_on_the_command_line_takes_the_place_of_the_other(base, tmp_path):
+    sweep = Sweep(tmp_path)
+    shutil.copytree(base.folder / "data", tmp_path / "data")
+    (tmp_path / "config").mkdir()
+    sweep.configure(iou=0.75)  # and plots as svg alone
+    other = {key: f"data/{key[:-4]}" for key in ("benchmark_dir", "predictions_dir")}
+    (tmp_path / "other.yaml").write_text(json.dumps({**other, "manifest": "data/manifest.csv"}))
+    output = sweep.run("--dry-run", "--printshellcmds", "--configfile", "other.yaml")
+    assert output.count(" --iou 0.5 ") == len(MODELS)
+    assert ".png" in output
+    assert " --iou 0.75 " in sweep.run("--dry-run", "--printshellcmds")
+
+
 # what makes results out of date, and what does not
 
 
@@ -328,6 +341,7 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     path.write_bytes(original[:-1])
     output = sweep.run(ok=False)
     assert str(path.relative_to(sweep.folder)) in output
+    assert "1 model not evaluated: 007. Why stands above and in results/logs/eval" in output
     results = sweep.folder / "results"
     assert not list(results.glob("aggregated/*"))
     assert not list(results.glob("plots/*"))

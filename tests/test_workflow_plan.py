@@ -272,8 +272,8 @@ def test_a_record_is_parked_while_it_is_of_another_stamp(tmp_path):
     result.write_text("made from what?")
     settle_outdated([(record, stamp, [result])], [str(record)], tell=told.append)
     assert (
-        told[1]
-        == f"removed, as nobody knows what they were made from: {result}; they are made again"
+        told[1] == f"removed, as nobody knows what they were made from: {result}; "
+        "this run makes them again, if all its jobs succeed"
     )
 
 

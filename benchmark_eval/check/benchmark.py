@@ -22,7 +22,7 @@ from benchmark_eval.errors import Problem
 from benchmark_eval.reading import open_input, read_input
 from benchmark_eval.repeated_keys import repeated_in_coco
 from benchmark_eval.taxonomy import TAXONOMY
-from benchmark_eval.wording import counted
+from benchmark_eval.wording import counted, some_of
 
 PUBLISHED = {
     # images, scored specimens, crowd regions, species
@@ -81,12 +81,6 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
     yield from _licences(directory, origins)
     for raw in survey.raws:
         yield from _counts(raw)
-
-
-def _listing(items: Sequence[object]) -> str:
-    return ", ".join(map(str, items[:_SHOWN])) + (
-        f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    )
 
 
 def _origins(
@@ -157,7 +151,7 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
         if unknown:
             yield Problem(
                 "not-compared",
-                _listing(unknown),
+                some_of(unknown, _SHOWN),
                 f"no {field}",
                 f"it in each {noun}, to see whether splits share one",
                 field=field,
@@ -417,7 +411,7 @@ def _counts(raw: RawSplit) -> Iterator[Problem]:
             "listed-not-scored",
             raw.file,
             f"{len(without)} of {len(raw.category_ids)} listed species without a scored specimen: "
-            f"{_listing(without)}",
+            f"{some_of(without, _SHOWN)}",
             "they enter no mean; the benchmark's evaluator counts them as AP 0",
         )
 

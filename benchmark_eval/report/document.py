@@ -19,11 +19,12 @@ from benchmark_eval.report.captions import (
     TARGETS,
 )
 from benchmark_eval.report.lookup import BY_NAME, Lookup
-from benchmark_eval.report.markdown import cell, count, escape, listing, table
+from benchmark_eval.report.markdown import cell, escape, listing, table
 from benchmark_eval.report.sentences import Facts, budget, condition, images
 from benchmark_eval.sweep.completeness import by_condition
 from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
+from benchmark_eval.wording import counted
 
 REPORT = "report.md"
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
@@ -138,15 +139,15 @@ def _what_was_run(table: Aggregated) -> list[str]:
     conditions = {(row.regime, row.k_or_p) for row in rows}
     seeds = sorted({seed for row in rows for seed in row.seeds})
     named = (
-        f" of {count(len(look.architectures), 'architecture')} "
+        f" of {counted(len(look.architectures), 'architecture')} "
         f"({listing([escape(name) for name in look.architectures])})"
         if look.several
         else ""
     )
     options = table.inputs.options
     lines = [
-        f"{count(len(table.models), 'model')}{named} under "
-        f"{count(len(conditions), 'training condition')}, seeds "
+        f"{counted(len(table.models), 'model')}{named} under "
+        f"{counted(len(conditions), 'training condition')}, seeds "
         f"{listing([str(seed) for seed in seeds])}.",
         f"Scored at IoU {options.get('iou_threshold')} (localisation; AP and AR have their own "
         f"thresholds) with the {options.get('engine')} engine on "
@@ -157,7 +158,7 @@ def _what_was_run(table: Aggregated) -> list[str]:
         lines += [f"The data say of themselves: *{escape(table.benchmark.description)}*", ""]
     if table.missing:
         lines += [
-            f"**Incomplete:** {count(len(table.missing), 'cell')} of the sweep "
+            f"**Incomplete:** {counted(len(table.missing), 'cell')} of the sweep "
             f"{'has' if len(table.missing) == 1 else 'have'} no number; see "
             "[What is missing](#what-is-missing).",
             "",
@@ -225,7 +226,7 @@ def warning_lines(facts: Facts) -> list[str]:
     if not n:
         return []
     return [
-        f"**{count(n, 'model')} {'has' if n == 1 else 'have'} warnings: see "
+        f"**{counted(n, 'model')} {'has' if n == 1 else 'have'} warnings: see "
         "[Warnings](#warnings).** Conditions with such a model are marked (warnings).",
         "",
     ]
@@ -281,15 +282,15 @@ def _caveats(data: Aggregated) -> list[str]:
     if far is not None and far.n_scored:
         lines.append(
             f"- The {BAND_LABEL['far_tribe']} band has "
-            f"{count(far.n_species, 'species', 'species')} with scored specimens, and two of "
+            f"{counted(far.n_species, 'species', 'species')} with scored specimens, and two of "
             f"them hold {far.two_largest / far.n_scored:.0%} of these: "
             "a difference between bands may be one between species or between plates."
         )
     field = data.benchmark.splits.get("inat_test")
     if field is not None:
         lines.append(
-            f"- The field photographs have {count(field.n_scored, 'scored specimen')} of "
-            f"{count(field.n_species, 'species', 'species')}: they show the direction of the "
+            f"- The field photographs have {counted(field.n_scored, 'scored specimen')} of "
+            f"{counted(field.n_species, 'species', 'species')}: they show the direction of the "
             "shift, not its size."
         )
     return lines
@@ -325,7 +326,7 @@ def _missing(data: Aggregated) -> list[str]:
 def _identical(data: Aggregated) -> list[str]:
     """Which models share prediction files."""
     return [
-        f"- {listing(item.splits)}, {count(len(item.models), 'model')} "
+        f"- {listing(item.splits)}, {counted(len(item.models), 'model')} "
         f"({listing([escape(name) for name in item.models], most=5)}): the same prediction file. "
         "Where they are seeds of one condition, these are one seed: there is no interval, and "
         "'same files' stands beside n."
@@ -341,7 +342,7 @@ def _told(items: Iterable[ModelWarnings]) -> list[str]:
         text = escape(item.text)
         if not item.alike:
             text = f"numbers differ, for example: {text}"
-        lines.append(f"- {item.split}, {count(len(item.models), 'model')} ({names}): {text}")
+        lines.append(f"- {item.split}, {counted(len(item.models), 'model')} ({names}): {text}")
     return lines
 
 
@@ -401,8 +402,8 @@ def _provenance(data: Aggregated) -> list[str]:
             left=2,
         ),
         "",
-        f"Digests of the {count(len(inputs.summaries), 'summary', 'summaries')} that went in stand "
-        "in [aggregated.json](aggregated.json). Tables: "
+        f"Digests of the {counted(len(inputs.summaries), 'summary', 'summaries')} that went in "
+        "stand in [aggregated.json](aggregated.json). Tables: "
         + ", ".join(f"[{name}]({name})" for name in CSV_FILES)
         + ".",
     ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.wording import some_of
 
 MISSING = "–"
 """What stands for an undefined number in a table."""
@@ -67,15 +68,10 @@ def cell(value: Estimate, seeds: int) -> str:
     return f"{number(value.mean)}{spread}, {n}"
 
 
-def count(n: int, singular: str, plural: str | None = None) -> str:
-    """``1 model``, ``3 models``, ``1,530 models``."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
 def listing(items: Sequence[str], most: int = 12) -> str:
     """``a, b and c``; after ``most`` items only how many more."""
     if len(items) > most:
-        return f"{', '.join(items[:most])} and {len(items) - most} more"
+        return some_of(items, most)
     return ", ".join(items[:-1]) + " and " + items[-1] if len(items) > 1 else "".join(items)
 
 

@@ -17,7 +17,6 @@ from benchmark_eval.manifest import REGIMES, budget_text
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import (
     MISSING,
-    count,
     escape,
     estimate,
     listing,
@@ -29,6 +28,7 @@ from benchmark_eval.sweep.differences import ALONE, NAMING_LOSS, NEAR_TARGETS
 from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, Verdict, compare, compare_to
 from benchmark_eval.sweep.statistics import estimate as over_seeds
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
+from benchmark_eval.wording import counted
 
 UNIFORM, NATURAL, TARGETS = REGIMES
 SAME_COST = 1.25
@@ -371,7 +371,7 @@ class Facts:
         )
         return self._against(
             "photography_robustness_gap_AP_50_shared_species",
-            f"Field photographs: over the {count(round(shared), 'species', 'species')} that both "
+            f"Field photographs: over the {counted(round(shared), 'species', 'species')} that both "
             "splits score, that AP@.5 is lower than on curated photographs",
             "is wrong, it is higher",
             "loss",

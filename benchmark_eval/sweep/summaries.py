@@ -36,6 +36,7 @@ STRATUM_METRICS = (
     "image_mean_recall",
     "image_mean_species_accuracy_given_det",
     "image_mean_species_recall",
+    "n_images_with_hit",
 )
 CURVE_KEYS = ("precision", "recall", "F1", "species_recall", "false_alarms_per_image")
 """What an operating curve holds at each confidence cut."""
@@ -222,7 +223,7 @@ def extract(
                 STRATA, (group.one, group.few, group.many, group.multi), strict=True
             ):
                 key = (split, band, stratum)
-                density[key] = tuple(getattr(cell, name) for name in STRATUM_METRICS)
+                density[key] = tuple(_float(getattr(cell, name)) for name in STRATUM_METRICS)
                 strata[key] = StratumCount(cell.n_images, cell.n_gt)
     return ModelResult(
         entry=entry,
@@ -253,6 +254,10 @@ def extract(
         provenance=evaluation.provenance,
         digest=digest,
     )
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def reader(path: Sequence[str]) -> Callable[[results.Evaluation], float | None]:

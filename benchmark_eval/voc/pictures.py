@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.voc.results import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
 from benchmark_eval.voc.text import Boxes, Progress
+from benchmark_eval.wording import counted
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
 LONGEST_SIDE = 1600

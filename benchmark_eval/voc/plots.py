@@ -16,8 +16,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from benchmark_eval.voc.results import ClassScore, MapResult, counted, headline
+from benchmark_eval.voc.results import ClassScore, MapResult, headline
 from benchmark_eval.voc.text import Progress
+from benchmark_eval.wording import counted
 
 # Okabe and Ito's palette: told apart under every common colour blindness
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#B0B0B0"
@@ -116,7 +117,7 @@ def _ap_bars(result: MapResult) -> Figure:
     """AP of each class, best first, and their mean."""
     scores = sorted(_with_ap(result), key=lambda score: -(score.AP or 0))
     values = [100 * (score.AP or 0) for score in scores]
-    title = f"{headline(result)} over {counted(result.n_classes, 'class')}"
+    title = f"{headline(result)} over {counted(result.n_classes, 'class', 'classes')}"
     bars = Series("AP", values, BLUE)
     label = "AP (%), beside each class its number of objects"
     figure, axes = _bars(_with_objects(scores), [bars], title, label, "{:.1f}")
@@ -151,7 +152,7 @@ def _object_bars(result: MapResult) -> Figure:
     n_objects = sum(score.n_objects + score.n_difficult for score in scores)
     title = (
         f"Ground truth: {counted(n_objects, 'object')} of "
-        f"{counted(len(scores), 'class')} in {counted(result.n_images, 'image')}"
+        f"{counted(len(scores), 'class', 'classes')} in {counted(result.n_images, 'image')}"
     )
     figure, axes = _bars([_short(score.name) for score in scores], series, title, "objects", "{:,}")
     _legend_below(figure, axes)
@@ -177,7 +178,7 @@ def _detection_bars(result: MapResult) -> Figure:
         for place, (label, color) in enumerate(labels)
     ]
     n_detections = sum(sum(counts) for _, counts in rows)
-    title = f"{counted(n_detections, 'detection')} of {counted(len(rows), 'class')}"
+    title = f"{counted(n_detections, 'detection')} of {counted(len(rows), 'class', 'classes')}"
     figure, axes = _bars([_short(row[0]) for row in rows], series, title, "detections", "{:,}")
     _legend_below(figure, axes)
     return figure

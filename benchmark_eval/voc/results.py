@@ -15,6 +15,7 @@ import msgspec
 
 from benchmark_eval.names import neutral
 from benchmark_eval.voc.rule import Curve
+from benchmark_eval.wording import counted
 
 SCHEMA_VERSION = 1
 """Version of the layout of ``results.json``."""
@@ -77,12 +78,6 @@ class MapResult(msgspec.Struct, frozen=True, kw_only=True):
         return sum(score.AP is not None for score in self.classes)
 
 
-def counted(n: int, noun: str) -> str:
-    """``1 object``, ``2,000 objects``, ``2 classes``."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{n:,} {noun if n == 1 else plural}"
-
-
 def headline(result: MapResult) -> str:
     """``mAP = 53.27%`` or that there is none."""
     if result.mAP is None:
@@ -96,7 +91,8 @@ def as_text(result: MapResult) -> str:
     n_difficult = sum(score.n_difficult for score in result.classes)
     n_detections = sum(score.n_detections for score in result.classes)
     lines = [
-        f"{headline(result)}  (PASCAL VOC 2012, mean over {counted(result.n_classes, 'class')})",
+        f"{headline(result)}  (PASCAL VOC 2012, mean over "
+        f"{counted(result.n_classes, 'class', 'classes')})",
         "",
         f"IoU threshold  {result.iou_threshold:g} unless the table says otherwise",
         f"coordinates    {COORDINATES_TEXT[result.coordinates]}",

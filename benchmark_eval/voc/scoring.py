@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult, counted
+from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult
 from benchmark_eval.voc.rule import (
     FALSE_POSITIVE,
     NOT_COUNTED,
@@ -26,6 +26,7 @@ from benchmark_eval.voc.rule import (
     nearest_objects,
 )
 from benchmark_eval.voc.text import Boxes, Progress, class_name, read_boxes
+from benchmark_eval.wording import counted, some_of
 
 NAMED = 5
 """How many images or classes a note names before it only counts them."""
@@ -221,7 +222,7 @@ def _check_thresholds(class_iou: Mapping[str, float], ground_truth: Boxes) -> No
             hint = f" (is {like[0]!r} meant?)" if like else ""
             faults.append(
                 f"IoU threshold of class {name!r}: found no such class in the ground truth; "
-                f"wanted one of {_some([repr(one) for one in known])}{hint}"
+                f"wanted one of {some_of([repr(one) for one in known], NAMED)}{hint}"
             )
     if faults:
         raise UsageError("\n".join(faults))
@@ -295,7 +296,7 @@ def _silent_notes(silent: tuple[str, ...], n_images: int) -> list[str]:
         return []
     return [
         f"no detection file, so that all objects count as missed: {len(silent):,} of "
-        f"{counted(n_images, 'image')} ({_some(silent)})"
+        f"{counted(n_images, 'image')} ({some_of(silent, NAMED)})"
     ]
 
 
@@ -305,7 +306,7 @@ def _class_notes(scores: list[ClassScore], without_class: Mapping[str, int]) -> 
         listed = [f"{name} ({count:,})" for name, count in without_class.items()]
         notes.append(
             f"{counted(sum(without_class.values()), 'detection')} of classes without ground truth, "
-            f"in no AP: {_some(listed)}"
+            f"in no AP: {some_of(listed, NAMED)}"
         )
     alike = {_letters(score.name): score.name for score in scores}
     notes += [
@@ -316,7 +317,7 @@ def _class_notes(scores: list[ClassScore], without_class: Mapping[str, int]) -> 
     ]
     bare = [score.name for score in scores if score.AP is None]
     if bare:
-        notes.append(f"difficult objects only, so no AP: {_some(bare)}")
+        notes.append(f"difficult objects only, so no AP: {some_of(bare, NAMED)}")
     return notes
 
 
@@ -343,9 +344,3 @@ def _coordinate_notes(truth: Boxes, found: Boxes, coordinates: Coordinates) -> l
 
 def _letters(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

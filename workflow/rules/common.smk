@@ -10,6 +10,7 @@ from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
 from benchmark_eval.recovery import (
     clear_killed_run,
     forget_faulty,
+    not_evaluated,
     note_finished,
     note_running,
     other_run,
@@ -136,3 +137,10 @@ def tell_warnings(report):
     told = warnings_told(report)
     if told:
         logger.warning(told)
+
+
+def tell_not_evaluated():
+    """Lines at the end of a run that failed: which models it has not evaluated."""
+    left = [job.wildcards.model for job in EVALUATIONS if not workflow.dag.finished(job)]
+    if left:
+        logger.error(not_evaluated(left, on_disk("results/logs/evaluate_model")))

@@ -24,8 +24,10 @@ rule evaluate_model:
         mem_mb=lambda wildcards, attempt: 1500 * attempt,
         runtime=30,
     params:
-        # a function of the input is no reason to run again: the environment may be moved
+        # what follows from input or output is no reason to run again; nor is a moved environment
         python=lambda wildcards, input: sys.executable,
+        predictions_dir=lambda wildcards, input: str(Path(input.predictions[0]).parent),
+        output_dir=lambda wildcards, output: str(Path(output.summary).parent),
         splits=list(PLAN.config.splits),
         iou=PLAN.config.iou,
         engine=PLAN.config.engine,
@@ -33,9 +35,8 @@ rule evaluate_model:
         detections="--detections" if PLAN.config.detections else "--no-detections",
     # A command, where the other rules have a script: a script would import Snakemake once a model.
     shell:
-        "{params.python:q} -P -m benchmark_eval evaluate --quiet --log {log:q} --stamp {input.stamp:q}"
-        " --benchmark-dir {input.index:q}"
-        ' --predictions-dir "$(dirname -- {input.predictions[0]:q})"'
-        ' --output-dir "$(dirname -- {output.summary:q})" --model-name {wildcards.model:q}'
+        "{params.python:q} -P -m benchmark_eval evaluate --quiet --log={log:q} --stamp={input.stamp:q}"
+        " --benchmark-dir={input.index:q} --predictions-dir={params.predictions_dir:q}"
+        " --output-dir={params.output_dir:q} --model-name={wildcards.model:q}"
         " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
         " --on-invalid {params.on_invalid} {params.detections}"

@@ -10,7 +10,7 @@ from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import Lookup, Series
 from benchmark_eval.report.sentences import best_cut
 from benchmark_eval.sweep.summaries import APART
-from benchmark_eval.sweep.tables import Aggregated, OperatingRow
+from benchmark_eval.sweep.tables import Aggregated, DensityRow, OperatingRow
 
 CUTS = {
     "precision": "precision",
@@ -148,20 +148,35 @@ def density(table: Aggregated, metric: str) -> Figure:
             )
             figures.draw_series(panel, series, styles[at], shift=shift[at], complete=most[name])
             drawn.append(series)
-        images = {row.stratum: row.n_images for row in here}
-        panel.set_xticks(range(len(APART)), [f"{s}\n({images.get(s, 0):,})" for s in APART])
+        counts = [_images([row for row in here if row.stratum == s], metric) for s in APART]
+        panel.set_xticks(
+            range(len(APART)), [f"{s}\n({n})" for s, n in zip(APART, counts, strict=True)]
+        )
         panel.set_xlim(-0.5, len(APART) - 0.5)
         panel.set_title(
             f"{SPLIT_LABEL[split]},\n{BAND_LABEL[band]}" if band else SPLIT_LABEL[split]
         )
     figures.fit_y(axes[0], figures.extent(drawn), 0.0, 1.0)
     axes[0][0].set_ylabel("share, mean over images")
-    axes[0][len(columns) // 2].set_xlabel("specimens on the image (number of images)")
+    counted = {FOUND: "number of images", NAMED: "images with a hit, mean over seeds, of all"}
+    axes[0][len(columns) // 2].set_xlabel(f"specimens on the image ({counted[metric]})")
     figures.headings(
         figure,
         title,
         styles if len(names) > 1 else [],
-        f"Every image counts once. Faint dots: seeds. Marker: their mean, n = {complete} unless "
-        "another is written. Bar: 95 % interval over seeds, cut at the edge of the panel.",
+        f"Every image{' with a hit' * (metric == NAMED)} counts once. Faint dots: seeds. Marker: "
+        f"their mean, n = {complete} unless another is written. Bar: 95 % interval over seeds, "
+        "cut at the edge of the panel.",
     )
     return figure
+
+
+def _images(rows: list[DensityRow], metric: str) -> str:
+    """How many images of a stratum a mean over images has, over all that is drawn."""
+    if not rows:
+        return "0"
+    if metric == FOUND:
+        return f"{rows[0].n_images:,}"
+    means = [row.metrics["n_images_with_hit"].mean or 0.0 for row in rows]
+    ends = dict.fromkeys(f"{end:,.0f}" for end in (min(means), max(means)))
+    return "\N{EN DASH}".join(ends) + f" of {rows[0].n_images:,}"
