@@ -140,6 +140,9 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
         f"  {density.n_predictions:,} boxes on {density.n_images:,} images for {density.n_gt:,} "
         f"scored specimens ({number(density.boxes_per_gt)} a specimen)"
     )
+    if not result.decomposition.is_species_meaningful:
+        yield "  No species here is one of training, so that none can be named right: numbers"
+        yield "  that ask for the species' name are 0 by construction; they do not judge the model."
     for block, title in BLOCKS:
         numbers = {
             key: value

@@ -320,6 +320,14 @@ def test_congeners_are_counted_over_all_wrong_names_and_single_ones_are_not_list
     assert text.count("Genus0 species2                 Genus0 species1") == 1
 
 
+def test_report_says_that_no_unseen_species_can_be_named_right(place):
+    told = "that ask for the species' name are 0 by construction"
+    assert run(place) == 0
+    before, after = (place / "o/m_report.txt").read_text().split("\nsemantic_ood: ")
+    assert told in after
+    assert told not in before
+
+
 def test_report_of_a_perfect_model_blames_nobody(place):
     write_predictions(place / "p", "iid_test", [[*row, 0.9] for row in TRUTH])
     assert "0 % lost to finding, 0 % to naming: nothing is lost." in report(place)

@@ -90,6 +90,15 @@ def test_a_config_without_data_says_what_to_set(tmp_path):
     assert "evaluate_model" in Sweep(tmp_path).run("--list-rules")
 
 
+def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
+    sweep = Sweep(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("iou: 0.5\nmanifest data/manifest.csv\n")
+    output = sweep.run("--dry-run", ok=False)
+    assert "config/config.yaml: found" in output
+    assert "line 2" in output
+
+
 def test_a_config_on_the_command_line_takes_the_place_of_the_other(base, tmp_path):
     sweep = Sweep(tmp_path)
     shutil.copytree(base.folder / "data", tmp_path / "data")

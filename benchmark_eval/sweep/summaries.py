@@ -181,7 +181,7 @@ def _missing(missing: Sequence[ModelEntry], eval_dir: Path) -> list[Problem]:
             str(eval_dir),
             f"no summary of {entry.model_name!r} ({entry.condition}, seed {entry.seed})",
             f"{entry.model_name}{SUFFIX} or {entry.model_name}/{entry.model_name}{SUFFIX}",
-            cause="not evaluated yet; allow missing models to leave it out",
+            cause="not evaluated yet; --allow-missing (in a config, allow_missing) leaves it out",
         )
         for entry in missing
     ]

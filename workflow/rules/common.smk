@@ -5,7 +5,7 @@ from snakemake.logging import logger
 
 from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
 from benchmark_eval.config import normalise_config
-from benchmark_eval.errors import BenchmarkEvalError, unwritable
+from benchmark_eval.errors import unwritable
 from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
 from benchmark_eval.recovery import (
     clear_killed_run,
