@@ -114,6 +114,13 @@ def read_config(path: str | Path) -> Config:
     return normalise_config(read_yaml(path), source=str(path))
 
 
+def require_keys(path: str | Path) -> None:
+    """``InputError`` where a file is no YAML with keys, whichever they are."""
+    if not isinstance(read_yaml(path), Mapping):
+        wanted = "keys with values, such as those of the config that comes with the workflow"
+        raise InputError([Problem("not-yaml", str(path), "no keys at its top level", wanted)])
+
+
 def read_yaml(path: str | Path) -> object:
     """What a YAML file holds; InputError for what is unreadable or no YAML."""
     path = Path(path)

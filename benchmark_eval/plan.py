@@ -31,8 +31,8 @@ SUFFIXES = (".json", ".json.gz")
 _PATH_KEYS = ("benchmark_dir", "predictions_dir", "manifest")
 _PATTERN_MARK = re.compile(r"[{}<>]")
 NOTHING_SET = (
-    "nothing to score: {keys} not set. Set them in config/config.yaml (config/README.md says how), "
-    "or try the demo: make demo"
+    "nothing to score: {keys} not set. Set them in config/config.yaml (config/README.md says how; "
+    "a file given by --configfile takes its place), or try the demo: make demo"
 )
 
 

@@ -226,6 +226,7 @@ def _unfinished(folder: Path) -> Iterator[tuple[Path, str]]:
 def not_evaluated(models: Sequence[str], logs: str | Path) -> str:
     """What to tell at the end of a run that has planned these evaluations and not done them."""
     return (
-        f"{counted(len(models), 'model')} not evaluated: {some_of(sorted(models), _NAMED)}. Why "
-        f"stands above and in {logs}/<model>.log; mend it and run again (what is done stays done)."
+        f"{counted(len(models), 'model')} not evaluated: {some_of(sorted(models), _NAMED)}. What "
+        f"has failed is told above; where that is an evaluation, {logs}/<model>.log has more. "
+        "The next run evaluates only what is left."
     )

@@ -70,6 +70,9 @@ def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, cap
     told = capsys.readouterr().err
     assert "p/iid_test_predictions.json" in told
     assert told in log.read_text()
+    data = (place / "p/inat_test_predictions.json").read_bytes()
+    assert run(place, "--log", place / "p/inat_test_predictions.json") == 2
+    assert (place / "p/inat_test_predictions.json").read_bytes() == data
     # the same codes as without a log
     assert run(place, "--log", log, name="../m") == run(place, name="../m") == 2
 

@@ -97,6 +97,9 @@ def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
     output = sweep.run("--dry-run", ok=False)
     assert "config/config.yaml: found" in output
     assert "line 2" in output
+    (tmp_path / "config/config.yaml").write_text("- iou\n")
+    told = "config/config.yaml: found no keys at its top level"
+    assert told in sweep.run("--dry-run", ok=False)
 
 
 def test_a_config_on_the_command_line_takes_the_place_of_the_other(base, tmp_path):
@@ -350,7 +353,7 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     path.write_bytes(original[:-1])
     output = sweep.run(ok=False)
     assert str(path.relative_to(sweep.folder)) in output
-    assert "1 model not evaluated: 007. Why stands above and in results/logs/eval" in output
+    assert "1 model not evaluated: 007. What has failed is told above" in output
     results = sweep.folder / "results"
     assert not list(results.glob("aggregated/*"))
     assert not list(results.glob("plots/*"))
@@ -536,9 +539,14 @@ def test_a_working_directory_that_has_only_data(base, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
-def test_as_a_module_of_another_workflow(base, tmp_path):
-    shutil.copytree(base.folder / "data", tmp_path / "data")
-    (tmp_path / "Snakefile").write_text(f"""
+def tables_of(results):
+    return {path.name: path.read_bytes() for path in results.glob("aggregated/*.[cj]s*")}
+
+
+def two_modules(base, folder):
+    """A workflow that uses this one twice, under two IoUs."""
+    shutil.copytree(base.folder / "data", folder / "data")
+    (folder / "Snakefile").write_text(f"""
 CONFIG = {{
     "benchmark_dir": "data/benchmark",
     "predictions_dir": "data/predictions",
@@ -580,7 +588,27 @@ onerror:
     strict.onerror()
     plain.onerror()
 """)
-    sweep = Sweep(tmp_path, snakefile=tmp_path / "Snakefile")
+    return Sweep(folder, snakefile=folder / "Snakefile")
+
+
+def test_modules_have_tables_and_messages_of_their_own(base, tmp_path):
+    sweep = two_modules(base, tmp_path)
+    path = sweep.predictions("007")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    told = sweep.run("--keep-going", "strict_tables", "plain_tables", ok=False)
+    assert "an evaluation, strict/results/logs/evaluate_model/<model>.log has more" in told
+    assert "an evaluation, results/logs/evaluate_model/<model>.log has more" in told
+    path.write_bytes(whole)
+    sweep.run("strict_tables", "plain_tables")
+    assert tables_of(tmp_path / "results") == tables_of(base.folder / "results")
+    assert sorted(tables_of(tmp_path / "strict/results")) == sorted(tables.FILES)
+    together = (tmp_path / "strict/results/aggregated/aggregated.json").read_text()
+    assert '"iou_threshold": 0.75' in together
+
+
+def test_as_a_module_of_another_workflow(base, tmp_path):
+    sweep = two_modules(base, tmp_path)
     _, rules = sweep.planned()
     assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules
     # tables of other inputs go in the module's own folder, or are vouched for there

@@ -9,6 +9,7 @@ import click
 
 from benchmark_eval.benchmark import DEFAULT_SPLITS, KNOWN_SPLITS
 from benchmark_eval.commands._several import CommandWithSeveralValues, SeveralValues
+from benchmark_eval.errors import UsageError
 from benchmark_eval.evaluation import evaluate_to_files
 from benchmark_eval.memory import keep_freed_memory
 
@@ -46,7 +47,7 @@ from benchmark_eval.memory import keep_freed_memory
     help="Write <model>_detections.csv, a row a hit.",
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
-@click.option("--log", help="File that takes what is printed, with times, warnings and faults.")
+@click.option("--log", help="A .log file for what is printed, with times, warnings and faults.")
 @click.option("--stamp", hidden=True)  # of the workflow: what its plan says that is read here
 def command(
     benchmark_dir: str,
@@ -86,4 +87,6 @@ def _logged(log: str | None) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
     from benchmark_eval.joblog import job
 
+    if not log.endswith(".log"):  # it is written over, and must not be one of the inputs
+        raise UsageError(f"--log: found {log!r}; wanted is a file whose name ends in .log")
     return job(log)

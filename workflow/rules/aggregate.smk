@@ -33,7 +33,7 @@ rule aggregate:
         runtime=30,
     params:
         manifest=lambda wildcards: str(PLAN.config.manifest),
-        eval_dir=lambda wildcards: on_disk("results/models"),
+        eval_dir=lambda wildcards: MODELS_FOLDER,
         allow_missing=PLAN.config.allow_missing,
         leave_out=list(PLAN.missing),
         own_metrics=str(PLAN.config.own_metrics or ""),

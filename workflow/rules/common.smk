@@ -27,7 +27,10 @@ gc.freeze()
 
 
 def on_disk(path):
-    """Where a file of a rule lies, when this workflow is a module with a prefix."""
+    """Where a file of a rule lies, when this workflow is a module with a prefix.
+
+    Only while the workflow is read: afterwards Snakemake has forgotten the prefix.
+    """
     return str(workflow.modifier.modify_path(path))
 
 
@@ -39,6 +42,9 @@ def plain(fault):
 RESULTS = on_disk("results")
 STATE = on_disk("results/.state")
 NOTE = on_disk("results/.state/running.json")
+MODELS_FOLDER = on_disk("results/models")
+LOGS_FOLDER = on_disk("results/logs/evaluate_model")
+REPORT = on_disk("results/aggregated/report.md")
 
 try:
     if workflow.is_main_process or workflow.remote_exec:
@@ -143,4 +149,4 @@ def tell_not_evaluated():
     """Lines at the end of a run that failed: which models it has not evaluated."""
     left = [job.wildcards.model for job in EVALUATIONS if not workflow.dag.finished(job)]
     if left:
-        logger.error(not_evaluated(left, on_disk("results/logs/evaluate_model")))
+        logger.error(not_evaluated(left, LOGS_FOLDER))
