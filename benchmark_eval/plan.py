@@ -24,6 +24,7 @@ from benchmark_eval.kept_index import mend_index
 from benchmark_eval.manifest import Manifest, ModelEntry, read_manifest
 from benchmark_eval.source_digest import code_digest
 from benchmark_eval.state import DigestCache, stamp_text, text_digest, write_stamp
+from benchmark_eval.wording import some_of
 
 ANNOTATIONS = Path("detection", "annotations_coco")
 TAXONOMY = "species_taxonomy.csv"
@@ -483,13 +484,12 @@ def settle_outdated(
         kept_notes = (str(record), _parked(record))
         gone = [name for name in removed if name not in kept_notes]
         if gone and tell is not None:
-            more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
             again = "this run" if str(record) in planned else "a run of the whole sweep"
             why = "made from other inputs than the present ones"
             if made_from is None and aside is None:
                 why = "nobody knows what they were made from"
             when = f"{again} makes them again, if all its jobs succeed"
-            tell(f"removed, as {why}: {gone[0]}{more}; {when}")
+            tell(f"removed, as {why}: {some_of(gone, 1)}; {when}")
 
 
 def _parked(record: str | Path) -> str:

@@ -351,17 +351,13 @@ def _records(data: bytes, file: str) -> list[Any]:
             ]
         ) from None
     if not isinstance(tree, list):
-        keys = (
-            f" with the keys {', '.join(map(str, tree))[:80]}"
-            if isinstance(tree, dict) and tree
-            else ""
-        )
+        keys = ", ".join(map(str, tree))[:80] if isinstance(tree, dict) else ""
         raise InputError(
             [
                 Problem(
                     "not-a-list",
                     file,
-                    f"a JSON {type(tree).__name__}{keys}",
+                    f"a JSON {type(tree).__name__}" + (f" with the keys {keys}" if keys else ""),
                     "a JSON list of {image_id, category_id, bbox, score}",
                     cause="a whole COCO file instead of its results" if keys else "",
                 )

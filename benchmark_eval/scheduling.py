@@ -6,6 +6,8 @@ from typing import Any
 
 _DEFAULT = (100, 1)
 """Snakemake's own limit: jobs, and seconds in which so many may be started."""
+_LIMITER = "job_rate_limiter"
+"""What holds the limit in Snakemake's scheduler."""
 
 
 def look_only_when_a_job_ends(workflow: Any) -> None:
@@ -21,6 +23,3 @@ def look_only_when_a_job_ends(workflow: Any) -> None:
     found = (getattr(limit, "max_jobs", None), getattr(limit, "timespan", None))
     if workflow.local_exec and found == _DEFAULT and hasattr(workflow.scheduler, _LIMITER):
         setattr(workflow.scheduler, _LIMITER, None)
-
-
-_LIMITER = "job_rate_limiter"
