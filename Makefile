@@ -59,6 +59,8 @@ lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
 	$(BIN)/snakefmt --check $(SNAKEFILES)
 	$(BIN)/snakemake --lint
 

@@ -12,9 +12,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "run_evaluation": "benchmark_eval.evaluation",
-    "BenchmarkEvalError": "benchmark_eval.errors",
-    "InputError": "benchmark_eval.errors",
+    "run_evaluation": "benchmark_eval.scoring.evaluate",
+    "BenchmarkEvalError": "benchmark_eval.core.errors",
+    "InputError": "benchmark_eval.core.errors",
 }
 
 __all__ = ["BenchmarkEvalError", "InputError", "__version__", "run_evaluation"]

@@ -1,5 +1,5 @@
 """``python -m benchmark_eval``: the command line, run by the interpreter that is named."""
 
-from benchmark_eval.cli import main
+from benchmark_eval.cli.main import main
 
 main()

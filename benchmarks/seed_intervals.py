@@ -14,8 +14,9 @@ from statistics import median
 
 import numpy as np
 
+from benchmark_eval.core.intervals import estimate
 from benchmark_eval.report.document import CHANCE_DIFFERENCES, CHANCE_MEANS
-from benchmark_eval.sweep.statistics import compare, compare_to, estimate
+from benchmark_eval.sweep.comparisons import compare, compare_to
 
 N_SEEDS = 3
 N_CONDITIONS = 17

@@ -14,11 +14,16 @@ def mark(name):
     marks.append((name, time.process_time()))
 
 
-from benchmark_eval import evaluation, writers  # noqa: E402
-from benchmark_eval.benchmark import DEFAULT_SPLITS, load_benchmark  # noqa: E402
-from benchmark_eval.coco import N_AREAS, Suite, match_coco, score_suite  # noqa: E402
-from benchmark_eval.matching import find_pairs, localise, order_detections  # noqa: E402
-from benchmark_eval.predictions import predictions_file, read_predictions  # noqa: E402
+from benchmark_eval.inputs.benchmark_reader import load_benchmark  # noqa: E402
+from benchmark_eval.inputs.prediction_files import predictions_file  # noqa: E402
+from benchmark_eval.inputs.predictions import read_predictions  # noqa: E402
+from benchmark_eval.protocol import DEFAULT_SPLITS  # noqa: E402
+from benchmark_eval.results import writers  # noqa: E402
+from benchmark_eval.scoring import evaluate as evaluation  # noqa: E402
+from benchmark_eval.scoring.coco import N_AREAS, Suite, match_coco, score_suite  # noqa: E402
+from benchmark_eval.scoring.detections import order_detections  # noqa: E402
+from benchmark_eval.scoring.matching import localise  # noqa: E402
+from benchmark_eval.scoring.pairs import find_pairs  # noqa: E402
 
 mark("imports")
 benchmark_dir, predictions_dir, output_dir = sys.argv[1:]

@@ -17,22 +17,21 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import benchmark_eval
-from benchmark_eval.cli import VERBS
-from benchmark_eval.results import Evaluation
+from benchmark_eval.cli.main import VERBS
+from benchmark_eval.results.schema import Evaluation
 from benchmark_eval.sweep import tables
 
 PACKAGE = Path(benchmark_eval.__file__).parent
 PARTS = {
-    "Scoring one model": ("", "metrics"),
-    "Sweeps": ("sweep",),
+    "Scoring one model": ("inputs", "scoring", "scoring/metrics", "results"),
+    "Sweeps": ("training", "sweep"),
     "Plots and report": ("report",),
     "Converters": ("formats",),
     "VOC-style mAP": ("voc",),
     "Synthetic data": ("synthetic",),
+    "Workflow": ("pipeline",),
 }
 """Pages of the Python reference and the folders of the package that they show."""
-WORKFLOW = ("config", "plan", "state", "recovery", "cluster", "joblog", "files", "cli")
-"""Modules that only the workflow and the command line need: a page of their own."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -65,7 +64,9 @@ def made() -> dict[str, str]:
 
 
 def _schema(name: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((PACKAGE / f"schemas/{name}.schema.json").read_bytes())
+    schema: dict[str, Any] = json.loads(
+        (PACKAGE / f"inputs/schemas/{name}.schema.json").read_bytes()
+    )
     return schema
 
 
@@ -130,9 +131,7 @@ def commands_page() -> str:
     """The help of every verb."""
     lines = ["# Command line", ""]
     for verb in VERBS:
-        command = importlib.import_module(
-            f"benchmark_eval.commands.{verb.replace('-', '_')}"
-        ).command
+        command = importlib.import_module(f"benchmark_eval.cli.{verb.replace('-', '_')}").command
         context = click.Context(command, info_name=f"benchmark-eval {verb}", terminal_width=88)
         lines += [f"## {verb}", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(lines)
@@ -141,17 +140,15 @@ def commands_page() -> str:
 def python_pages() -> Iterator[tuple[str, str]]:
     """Title and text of each page of the Python reference."""
     for title, folders in PARTS.items():
-        names = [name for folder in folders for name in modules(folder) if name not in WORKFLOW]
-        yield title, python_page(title, names)
-    yield "Workflow", python_page("Workflow", list(WORKFLOW))
+        yield title, python_page(title, [name for folder in folders for name in modules(folder)])
 
 
 def modules(folder: str) -> list[str]:
     """Public modules of a folder of the package, without the package's own name in front."""
     paths = sorted((PACKAGE / folder).glob("*.py"))
     names = [path.stem for path in paths if not path.stem.startswith("_")]
-    inside = [f"{folder}.{name}" for name in names] if folder else names
-    return [folder, *inside] if folder else inside
+    package = folder.replace("/", ".")
+    return [package, *(f"{package}.{name}" for name in names)]
 
 
 def python_page(title: str, names: list[str]) -> str:

@@ -7,7 +7,10 @@ from collections import Counter
 
 import pytest
 from hypothesis import settings
-from workflow_sweep import Sweep
+from support.workflow_sweep import Sweep
+
+settings.register_profile("default", deadline=None)  # a busy machine is no failure
+settings.load_profile("default")
 
 PARITY_SEED = "PARITY_SEED"
 DEEP = "HYPOTHESIS_EXAMPLES"

@@ -1,6 +1,6 @@
 """``benchmark-eval check``: every problem of a benchmark, a manifest, a config, all predictions.
 
-The faults themselves are found where their files are read (``benchmark_eval.benchmark``,
+The faults themselves are found where their files are read (``benchmark_eval.inputs.benchmark``,
 ``predictions``, ``manifest``, ``config``, ``plan``); here they are gathered, the softer findings
 about the benchmark are added, and all of it is told in blocks, one a kind.
 """

@@ -16,13 +16,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.benchmark import ANNOTATIONS, DEFAULT_SPLITS, KNOWN_SPLITS, Survey, is_stray
-from benchmark_eval.coco_files import RawSplit, plain_json, show
-from benchmark_eval.errors import Problem
-from benchmark_eval.reading import open_input, read_input
-from benchmark_eval.repeated_keys import repeated_in_coco
-from benchmark_eval.taxonomy import TAXONOMY
-from benchmark_eval.wording import counted, some_of
+from benchmark_eval.core.duplicate_keys import repeated_in_coco
+from benchmark_eval.core.json_values import plain_json, show
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import open_input, read_input
+from benchmark_eval.core.text import counted, some_of
+from benchmark_eval.inputs.benchmark import is_stray
+from benchmark_eval.inputs.benchmark_reader import Survey
+from benchmark_eval.inputs.coco_annotations import RawSplit
+from benchmark_eval.protocol import ANNOTATIONS, DEFAULT_SPLITS, KNOWN_SPLITS, TAXONOMY
 
 PUBLISHED = {
     # images, scored specimens, crowd regions, species

@@ -9,11 +9,14 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmark_eval.benchmark import Benchmark
-from benchmark_eval.diagnostics import WANTED, Evidence, named_warnings
-from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.memory import keep_freed_memory
-from benchmark_eval.predictions import read_with_faults
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.memory import keep_freed_memory
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.predictions import check_predictions
+from benchmark_eval.scoring.diagnostics import WANTED, named_warnings
+from benchmark_eval.scoring.diagnostics.evidence import Evidence
+from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
 
 Progress = Callable[[str, int, int], None]
 
@@ -62,15 +65,12 @@ def check_file(task: Task, context: Context) -> FileResult:
     what is left is no fair sample of what was written.
     """
     try:
-        predictions, faults = read_with_faults(
-            task.path,
-            context.benchmark,
-            task.split,
-            digest=task.twin,
-            explain=context.sound,
-        )
+        checked = check_predictions(task.path, context.benchmark, task.split, digest=task.twin)
     except InputError as fault:
         return FileResult(task, 0, "", fault.problems)
+    predictions, faults = checked.predictions, checked.problems
+    if context.sound:  # the records of a faulty benchmark tell nothing of each other
+        faults = with_likely_causes(checked, context.benchmark, task.split)
     n = len(predictions) + predictions.n_left_out
     looked_at = context.sound and (context.drop or sum(predictions.dropped.values()) <= n)
     told: list[tuple[str, str]] = []

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmark_eval.check.kinds import KINDS, Kind, Level
-from benchmark_eval.errors import SHOWN_PER_KIND, Problem
-from benchmark_eval.wording import counted
+from benchmark_eval.core.problems import SHOWN_PER_KIND, Problem
+from benchmark_eval.core.text import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

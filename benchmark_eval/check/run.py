@@ -9,18 +9,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmark_eval.benchmark import Benchmark, Survey, survey_benchmark
 from benchmark_eval.check.benchmark import annotation_file, benchmark_findings
 from benchmark_eval.check.files import Context, FileResult, Progress, Task, check_files
 from benchmark_eval.check.kinds import ABSENCE_KINDS, RECORD_KINDS
 from benchmark_eval.check.report import CheckReport, Finding, findings_of
-from benchmark_eval.config import Config, config_schema, normalise_config, read_yaml
-from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.manifest import Manifest, read_manifest
-from benchmark_eval.near_files import benchmark_absence, folder_absence, with_hints
-from benchmark_eval.plan import find_prediction_files, model_folders, pattern_problems
-from benchmark_eval.predictions import predictions_file
-from benchmark_eval.wording import counted
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.text import counted
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.benchmark_reader import Survey, survey_benchmark
+from benchmark_eval.inputs.config import Config, config_schema, normalise_config, read_yaml
+from benchmark_eval.inputs.manifest import Manifest, read_manifest
+from benchmark_eval.inputs.path_hints import benchmark_absence, folder_absence, with_hints
+from benchmark_eval.inputs.prediction_files import (
+    find_prediction_files,
+    model_folders,
+    pattern_problems,
+    predictions_file,
+)
 
 DEFAULT_CONFIG = Path("config", "config.yaml")
 
@@ -289,7 +295,7 @@ def _grid(manifest: Manifest) -> Iterator[Problem]:
 
 def _training_annotations(manifest: Manifest, survey: Survey) -> Iterator[Problem]:
     """Training annotations that cannot be read or are no subset of the benchmark's."""
-    from benchmark_eval.sweep.budgets import exact_budget
+    from benchmark_eval.training.budgets import exact_budget
 
     if survey.benchmark is None:
         return

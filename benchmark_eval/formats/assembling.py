@@ -10,18 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark_eval.coco_files import show
-from benchmark_eval.columns import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.json_values import show
 from benchmark_eval.formats.classes import resolve_classes
 from benchmark_eval.formats.images import Lookup, Turn, images_of, turn_corners
 from benchmark_eval.formats.options import ClassNames, Faults, Options, Outside
-from benchmark_eval.formats.table import (
-    UNKNOWN,
-    BoxTable,
-    Images,
-    clip,
-    corners_and_size,
-)
+from benchmark_eval.formats.table import UNKNOWN, BoxTable, Images, clip, corners_and_size
 from benchmark_eval.voc.text import FARTHEST
 
 Layout = Literal["corners", "xywh", "centre"]

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmark_eval.benchmark import Categories
-from benchmark_eval.coco_files import as_id, plain_json, show
-from benchmark_eval.columns import Ints
-from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.core.arrays import Ints
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.json_values import as_id, plain_json, show
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import parse_yaml
 from benchmark_eval.formats.options import ClassNames, Faults, Options
 from benchmark_eval.formats.table import UNKNOWN, Classes
-from benchmark_eval.reading import parse_yaml
+from benchmark_eval.inputs.benchmark import Categories
 
 _WANTED = (
     "a text file with a name a line, a data.yaml with names, or JSON: a list of names, id2label, "

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from benchmark_eval.coco_files import as_id
-from benchmark_eval.columns import Floats, Ints
+from benchmark_eval.core.arrays import Floats, Ints
+from benchmark_eval.core.json_values import as_id
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id

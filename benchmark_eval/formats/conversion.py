@@ -9,22 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark_eval.benchmark import load_benchmark
-from benchmark_eval.errors import InputError, Problem, UsageError
-from benchmark_eval.files import atomic_folder, write_text_atomic
+from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.problems import Problem
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.detection import detect_format
-from benchmark_eval.formats.images import (
-    folder_images,
-    look_at_files,
-    settle_frames,
-    split_images,
-)
+from benchmark_eval.formats.images import folder_images, look_at_files, settle_frames, split_images
 from benchmark_eval.formats.options import ClassNames, Faults, Frame, Options, Outside
 from benchmark_eval.formats.registry import BENCHMARK, FORMATS, Format
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Classes, PixelRule
 from benchmark_eval.formats.yolo import CLASSES
+from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.voc.text import class_name
 
 CONFIDENCES = "confidences"

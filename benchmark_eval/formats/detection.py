@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from benchmark_eval.coco_files import plain_json
-from benchmark_eval.errors import UsageError
+from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.json_values import plain_json
 from benchmark_eval.formats.registry import FORMATS
 from benchmark_eval.formats.text_files import number
 from benchmark_eval.formats.yolo import CLASSES

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.errors import InputError
-from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.errors import InputError
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed, assemble
 from benchmark_eval.formats.json_files import Id

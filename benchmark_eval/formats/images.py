@@ -10,11 +10,12 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import numpy as np
 
-from benchmark_eval.benchmark import ANNOTATIONS
-from benchmark_eval.columns import Bools, Floats, Ints
-from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
 from benchmark_eval.formats.options import Faults, Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
+from benchmark_eval.protocol import ANNOTATIONS
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 _EXIF_ORIENTATION = 0x0112

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from benchmark_eval.coco_files import plain_json
-from benchmark_eval.files import atomic_writer
+from benchmark_eval.core.atomic_write import atomic_writer
+from benchmark_eval.core.json_values import plain_json
 from benchmark_eval.formats.options import Faults
 
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from benchmark_eval.benchmark import Categories
-from benchmark_eval.errors import Problem
+from benchmark_eval.core.problems import Problem
 from benchmark_eval.formats.table import Images, PixelRule
-from benchmark_eval.predictions import MAX_LISTED
+from benchmark_eval.inputs.benchmark import Categories
+from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 
 Outside = Literal["error", "clip", "keep"]
 Frame = Literal["upright", "stored"]

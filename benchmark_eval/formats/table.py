@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark_eval.columns import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Bools, Floats, Ints
 
 PixelRule = Literal["edges", "inclusive", "voc"]
 """What corner numbers mean. ``edges``: where a box begins and ends, width = right - left.

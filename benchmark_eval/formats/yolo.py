@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmark_eval.errors import InputError, Problem
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.options import Faults, Options

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_eval.files import write_text_atomic
+from benchmark_eval.core.atomic_write import write_text_atomic
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,25 +6,18 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark_eval.catalogue import BAND_LABEL, HEADLINE, SPLIT_LABEL
-from benchmark_eval.files import write_text_atomic
-from benchmark_eval.manifest import REGIMES, budget_text
-from benchmark_eval.report.captions import (
-    AWAY,
-    CONFIDENCE,
-    DATA,
-    IMBALANCE,
-    NAMING,
-    PLOTS,
-    TARGETS,
-)
+from benchmark_eval.core.atomic_write import write_text_atomic
+from benchmark_eval.core.text import counted
+from benchmark_eval.inputs.manifest import budget_text
+from benchmark_eval.protocol import REGIMES
+from benchmark_eval.report.captions import AWAY, CONFIDENCE, DATA, IMBALANCE, NAMING, PLOTS, TARGETS
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import cell, escape, listing, table
 from benchmark_eval.report.sentences import Facts, budget, condition, images
+from benchmark_eval.results.registry import BAND_LABEL, HEADLINE, SPLIT_LABEL
 from benchmark_eval.sweep.completeness import by_condition
 from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
-from benchmark_eval.wording import counted
 
 REPORT = "report.md"
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark_eval.errors import UsageError
+from benchmark_eval.core.errors import UsageError
 from benchmark_eval.report.captions import PLOTS
 from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import Aggregated

@@ -29,9 +29,9 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 
-from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.report.lookup import Series
-from benchmark_eval.sweep.statistics import Estimate
 
 __all__ = ["Axes", "Estimate", "Figure", "Rectangle"]
 

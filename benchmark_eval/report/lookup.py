@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmark_eval.catalogue import CURVE_METRICS, CurveMetric
-from benchmark_eval.manifest import ONE_ARCHITECTURE, REGIMES
-from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
+from benchmark_eval.protocol import REGIMES
+from benchmark_eval.results.registry import CURVE_METRICS, CurveMetric
 from benchmark_eval.sweep.tables import Aggregated, CurveRow
 
 BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRICS}
@@ -133,7 +134,7 @@ class Lookup:
 
 
 def _in_order(rows: Iterable[CurveRow]) -> list[str]:
-    from benchmark_eval.manifest import parse_budget
+    from benchmark_eval.inputs.manifest import parse_budget
 
     def order(row: CurveRow) -> float:
         parsed = parse_budget(row.regime, row.k_or_p)

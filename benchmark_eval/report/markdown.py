@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from benchmark_eval.sweep.statistics import Estimate
-from benchmark_eval.wording import some_of
+from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.text import some_of
 
 MISSING = "–"
 """What stands for an undefined number in a table."""

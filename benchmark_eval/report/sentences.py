@@ -12,23 +12,19 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from benchmark_eval.catalogue import BAND_LABEL, SPLIT_PREFIX
-from benchmark_eval.manifest import REGIMES, budget_text
+from benchmark_eval.core.intervals import UNDEFINED, Estimate
+from benchmark_eval.core.intervals import estimate as over_seeds
+from benchmark_eval.core.text import counted
+from benchmark_eval.inputs.manifest import budget_text
+from benchmark_eval.protocol import REGIMES
 from benchmark_eval.report.lookup import BY_NAME, Lookup
-from benchmark_eval.report.markdown import (
-    MISSING,
-    escape,
-    estimate,
-    listing,
-    table,
-)
+from benchmark_eval.report.markdown import MISSING, escape, estimate, listing, table
 from benchmark_eval.report.reference import FULL_DATA
+from benchmark_eval.results.registry import BAND_LABEL, SPLIT_PREFIX
 from benchmark_eval.sweep.aggregation import best_conditions
+from benchmark_eval.sweep.comparisons import Verdict, compare, compare_to
 from benchmark_eval.sweep.differences import ALONE, NAMING_LOSS, NEAR_TARGETS
-from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, Verdict, compare, compare_to
-from benchmark_eval.sweep.statistics import estimate as over_seeds
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
-from benchmark_eval.wording import counted
 
 UNIFORM, NATURAL, TARGETS = REGIMES
 SAME_COST = 1.25

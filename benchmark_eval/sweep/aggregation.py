@@ -16,23 +16,23 @@ import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
-from benchmark_eval.benchmark import Benchmark
-from benchmark_eval.catalogue import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
-from benchmark_eval.errors import BenchmarkEvalError, InputError, Problem
-from benchmark_eval.index import open_benchmark
-from benchmark_eval.manifest import Condition, Manifest, ModelEntry, read_manifest
-from benchmark_eval.promises import (
+from benchmark_eval.core.errors import BenchmarkEvalError, InputError
+from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.benchmark_index import open_benchmark
+from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
+from benchmark_eval.pipeline.provenance_check import (
     require_fresh_extras,
     require_fresh_summaries,
     require_promised_benchmark,
 )
+from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
 from benchmark_eval.sweep import tables
-from benchmark_eval.sweep.budgets import ExactBudget, ExpectedBudgets, exact_budget
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
 from benchmark_eval.sweep.identical import identical_files, shared_splits
 from benchmark_eval.sweep.own_metrics import OwnMetrics, load_own_metrics
-from benchmark_eval.sweep.statistics import UNDEFINED, Estimate, estimate, mean_of
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -42,6 +42,7 @@ from benchmark_eval.sweep.summaries import (
     collect,
 )
 from benchmark_eval.sweep.targets import target_means, target_tables
+from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
 BEST_BY = HEADLINE[0]
 """The curve metric whose mean names the best condition of an architecture."""

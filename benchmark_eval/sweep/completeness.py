@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from benchmark_eval.manifest import Condition, Manifest, ModelEntry
+from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry
 from benchmark_eval.sweep.tables import MissingSeed
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmark_eval.catalogue import SPLIT_PREFIX
-from benchmark_eval.metrics.numbers import difference
+from benchmark_eval.core.numbers import difference
+from benchmark_eval.results.registry import SPLIT_PREFIX
 from benchmark_eval.sweep.summaries import STRATUM_METRICS, ModelResult
 
 NAMED = ("iid_test", "inat_test")

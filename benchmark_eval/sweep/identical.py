@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchmark_eval.catalogue import CURVE_METRICS
-from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles
 from benchmark_eval.sweep.targets import REGIME

@@ -1,8 +1,8 @@
 """Metrics of the user's own in the tables of a sweep: one function in one Python file.
 
 The file defines ``own_metrics(evaluation)``, which gets the typed result of one model
-(:class:`benchmark_eval.results.Evaluation`) and returns names and numbers, None where a number is
-undefined. Each name becomes the columns ``own_<name>_mean``, ``_std`` and so on.
+(:class:`benchmark_eval.results.schema.Evaluation`) and returns names and numbers, None where a
+number is undefined. Each name becomes the columns ``own_<name>_mean``, ``_std`` and so on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 
-from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.results import Evaluation
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.results.schema import Evaluation
 
 FUNCTION = "own_metrics"
 """What the file must define."""

@@ -18,10 +18,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_eval import results
-from benchmark_eval.catalogue import CURVE_METRICS
-from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.manifest import Manifest, ModelEntry
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.inputs.manifest import Manifest, ModelEntry
+from benchmark_eval.results import schema as results
+from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.own_metrics import OwnMetrics
 
 SUFFIX = "_summary.json"

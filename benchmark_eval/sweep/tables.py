@@ -14,10 +14,11 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from benchmark_eval.catalogue import CURVE_METRICS, HEADLINE
-from benchmark_eval.errors import InputError, Problem
-from benchmark_eval.files import write_together
-from benchmark_eval.sweep.statistics import Estimate
+from benchmark_eval.core.atomic_write import write_together
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
 SCHEMA_VERSION = 1
@@ -391,7 +392,7 @@ FILES = (*CSV_FILES, AGGREGATED)
 def write(table: Aggregated, output_dir: str | Path) -> None:
     """Write every table to ``output_dir``: all of them, or none where the disk is full.
 
-    While ``aggregated.json`` is there the set is whole (``benchmark_eval.files.write_together``).
+    While ``aggregated.json`` is there the set is whole (``core.atomic_write.write_together``).
     """
     folder = Path(output_dir)
     contents: dict[Path, bytes | None] = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmark_eval.catalogue import BAND_LABEL
-from benchmark_eval.manifest import Condition
-from benchmark_eval.metrics.numbers import difference
-from benchmark_eval.sweep.statistics import Estimate, estimate, mean_of
+from benchmark_eval.core.intervals import Estimate, estimate, mean_of
+from benchmark_eval.core.numbers import difference
+from benchmark_eval.inputs.manifest import Condition
+from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import TARGET_KEYS, TargetGapRow, TargetRow
 

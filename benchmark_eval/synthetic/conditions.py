@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmark_eval.regimes import GRID, SEEDS, condition_name
+from benchmark_eval.training.regimes import GRID, SEEDS, condition_name
 
 ARCHITECTURES = ("alder", "birch", "cedar")
 """Named after trees: no real detector is meant."""

@@ -15,7 +15,6 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from benchmark_eval.sweep.budgets import drawn_share
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.ground_truth import (
     Floats,
@@ -25,6 +24,7 @@ from benchmark_eval.synthetic.ground_truth import (
     inside,
 )
 from benchmark_eval.synthetic.randomness import stream
+from benchmark_eval.training.budgets import drawn_share
 
 LOWEST_SCORE = 0.001
 MOST_PER_IMAGE = 300

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.formats.coco_results import write_results
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.detector import PredictionColumns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from benchmark_eval.randomness import stream
+from benchmark_eval.core.rng import stream
 
 __all__ = ["apportion", "stream"]
 

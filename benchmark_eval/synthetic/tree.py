@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmark_eval.errors import UsageError
-from benchmark_eval.files import write_bytes_atomic
+from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.errors import UsageError
 from benchmark_eval.synthetic.conditions import SINGLE, Model, sweep_models
 from benchmark_eval.synthetic.detector import Detector
 from benchmark_eval.synthetic.files import (

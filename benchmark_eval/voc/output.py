@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchmark_eval.errors import UsageError
-from benchmark_eval.files import write_text_atomic
+from benchmark_eval.core.atomic_write import write_text_atomic
+from benchmark_eval.core.errors import UsageError
 
 RESULTS = "results.json"
 LEDGER = ".benchmark-eval-map"

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
 from benchmark_eval.voc.text import Boxes, Progress
-from benchmark_eval.wording import counted
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
 LONGEST_SIDE = 1600

@@ -16,9 +16,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from benchmark_eval.core.text import counted
 from benchmark_eval.voc.results import ClassScore, MapResult, headline
 from benchmark_eval.voc.text import Progress
-from benchmark_eval.wording import counted
 
 # Okabe and Ito's palette: told apart under every common colour blindness
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#B0B0B0"

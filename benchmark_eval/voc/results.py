@@ -13,9 +13,9 @@ from typing import Literal
 
 import msgspec
 
-from benchmark_eval.names import neutral
+from benchmark_eval.core.csv_text import neutral
+from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import Curve
-from benchmark_eval.wording import counted
 
 SCHEMA_VERSION = 1
 """Version of the layout of ``results.json``."""

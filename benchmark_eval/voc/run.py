@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from benchmark_eval.errors import InputError, UsageError
+from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.voc.output import RESULTS, OutputFolder
 from benchmark_eval.voc.results import (
     Coordinates,

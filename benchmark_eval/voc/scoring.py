@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_eval.errors import InputError, Problem, UsageError
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult
 from benchmark_eval.voc.rule import (
     FALSE_POSITIVE,
@@ -26,7 +28,6 @@ from benchmark_eval.voc.rule import (
     nearest_objects,
 )
 from benchmark_eval.voc.text import Boxes, Progress, class_name, read_boxes
-from benchmark_eval.wording import counted, some_of
 
 NAMED = 5
 """How many images or classes a note names before it only counts them."""

@@ -20,7 +20,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_eval.errors import Problem, UsageError
+from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.problems import Problem
 
 Kind = Literal["ground truth", "detections"]
 Progress = Callable[[str, int, int], None]

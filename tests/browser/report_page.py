@@ -20,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from workflow_sweep import Sweep  # noqa: E402
+from support.workflow_sweep import Sweep  # noqa: E402
 
 from benchmark_eval.report.captions import PLOTS  # noqa: E402
 

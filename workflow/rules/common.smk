@@ -3,11 +3,11 @@ import gc
 
 from snakemake.logging import logger
 
-from benchmark_eval.cluster import require_plain_names, require_room_for_arrays
-from benchmark_eval.config import normalise_config
-from benchmark_eval.errors import unwritable
-from benchmark_eval.plan import load_plan, park_outdated, settle_outdated
-from benchmark_eval.recovery import (
+from benchmark_eval.pipeline.cluster import require_plain_names, require_room_for_arrays
+from benchmark_eval.inputs.config import normalise_config
+from benchmark_eval.core.errors import unwritable
+from benchmark_eval.pipeline.plan import load_plan, park_outdated, settle_outdated
+from benchmark_eval.pipeline.recovery import (
     clear_killed_run,
     forget_faulty,
     not_evaluated,
@@ -16,8 +16,8 @@ from benchmark_eval.recovery import (
     other_run,
     set_aside_faulty,
 )
-from benchmark_eval.scheduling import look_only_when_a_job_ends
-from benchmark_eval.state import require_same_package
+from benchmark_eval.pipeline.snakemake_compat import look_only_when_a_job_ends
+from benchmark_eval.pipeline.fingerprints import require_same_package
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
 

@@ -1,7 +1,7 @@
 """Read the benchmark's files and keep them as one index."""
 
-from benchmark_eval.joblog import job
-from benchmark_eval.kept_index import make_index
+from benchmark_eval.pipeline.job import job
+from benchmark_eval.pipeline.kept_index import make_index
 
 with job(snakemake.log[0]):
     make_index(

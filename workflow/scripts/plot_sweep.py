@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmark_eval.joblog import job
+from benchmark_eval.pipeline.job import job
 from benchmark_eval.report import write_plots
 from benchmark_eval.sweep import read_aggregated
 

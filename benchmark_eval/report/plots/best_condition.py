@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from benchmark_eval.catalogue import BAND_LABEL, SPLIT_LABEL, SPLITS
-from benchmark_eval.manifest import budget_text
+from benchmark_eval.inputs.manifest import budget_text
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import Lookup, Series
 from benchmark_eval.report.sentences import best_cut
+from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL, SPLITS
 from benchmark_eval.sweep.summaries import APART
 from benchmark_eval.sweep.tables import Aggregated, DensityRow, OperatingRow
 

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from benchmark_eval.catalogue import HEADLINE
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import BY_NAME, Lookup
+from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow
 
 LABEL = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from benchmark_eval.catalogue import BAND_LABEL, SPLIT_LABEL, SPLIT_PREFIX, SPLITS
 from benchmark_eval.report.lookup import BY_NAME
 from benchmark_eval.report.plots.budget_panels import by_architecture, by_part
+from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL, SPLIT_PREFIX, SPLITS
 from benchmark_eval.sweep.tables import Aggregated
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmark_eval.catalogue import BAND_LABEL
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import REGIME_AXIS, Lookup, Series
 from benchmark_eval.report.plots.budget_panels import reading_note
+from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.tables import GAP_SIDES, Aggregated
 
 REGIME = "incremental_uniform_targets"

@@ -1,0 +1,75 @@
+"""``benchmark-eval check``: every problem of benchmark, manifest, config and predictions."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from benchmark_eval.cli._progress import progress_bar
+from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
+from benchmark_eval.protocol import KNOWN_SPLITS
+
+
+@click.command("check", cls=CommandWithSeveralValues)
+@click.option(
+    "--configfile",
+    help="A sweep's config; config/config.yaml where no other option says what to check.",
+)
+@click.option("--benchmark-dir", help="The unpacked benchmark.")
+@click.option("--manifest", help="The manifest of a sweep (CSV).")
+@click.option(
+    "--predictions-dir",
+    help="Folder of <model>/<split>_predictions.json[.gz], or of one model's files.",
+)
+@click.option(
+    "--splits",
+    cls=SeveralValues,
+    type=click.Choice(KNOWN_SPLITS),
+    help="Whose predictions to check.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), help="Processes side by side; all cores if not given."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the findings as JSON.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def command(
+    configfile: str | None,
+    benchmark_dir: str | None,
+    manifest: str | None,
+    predictions_dir: str | None,
+    splits: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Find every problem of a benchmark, a manifest, a config and all prediction files.
+
+    Options stand above the keys of the config. Exit code 0: no problem (there may be warnings
+    and notes), 1: problems, 2: could not run.
+    """
+    from benchmark_eval.check import read_request, run_check
+    from benchmark_eval.core.memory import keep_freed_memory
+
+    keep_freed_memory()
+    request = read_request(
+        configfile,
+        benchmark_dir=benchmark_dir,
+        manifest=manifest,
+        predictions_dir=predictions_dir,
+        splits=list(splits) or None,
+    )
+    with progress_bar(shown=not quiet) as progress:
+        report = run_check(request, jobs=jobs, progress=progress)
+    if as_json:
+        import msgspec
+
+        data = msgspec.json.format(msgspec.json.encode(report.to_dict()), indent=1)
+        sys.stdout.write(data.decode() + "\n")
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        report.show(Console())
+    else:
+        sys.stdout.write(report.text())
+    sys.exit(report.exit_code)

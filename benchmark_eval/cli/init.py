@@ -1,0 +1,46 @@
+"""``benchmark-eval init``: a folder ready for a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchmark_eval.cli._grid import architecture_option, condition_option, seed_option
+from benchmark_eval.training.regimes import GRID, SEEDS
+
+
+@click.command("init")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--benchmark-dir",
+    type=click.Path(path_type=Path),
+    help="The unpacked benchmark; can be named in config/config.yaml later.",
+)
+@architecture_option
+@condition_option
+@seed_option
+def command(
+    directory: Path,
+    benchmark_dir: Path | None,
+    architectures: tuple[str, ...],
+    conditions: tuple[tuple[str, str], ...],
+    seeds: tuple[int, ...],
+) -> None:
+    """Make DIRECTORY ready for a sweep: config, manifest, folders for predictions, next steps."""
+    from benchmark_eval.training.scaffold import CONFIG, NEXT_STEPS, init_project
+    from benchmark_eval.training.subsets import MANIFEST
+
+    made = init_project(
+        directory,
+        benchmark_dir=benchmark_dir,
+        architectures=architectures,
+        conditions=conditions or GRID,
+        seeds=seeds or SEEDS,
+    )
+    click.echo(
+        f"{made.folder}: a sweep of {made.n_models} models\n"
+        f"  {CONFIG.as_posix()}  what snakemake scores and how\n"
+        f"  {MANIFEST}  which model is trained under which condition\n"
+        f"  {NEXT_STEPS}  the next steps, one by one"
+    )

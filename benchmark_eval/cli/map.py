@@ -1,0 +1,137 @@
+"""``benchmark-eval map``: mean average precision of plain text files by the VOC 2012 rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmark_eval.cli._progress import progress_bar
+from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
+
+
+class _Folder(click.Path):
+    """A folder; not the empty word of a shell variable that is not set, which means "here"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("found an empty word; wanted a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = _Folder(path_type=Path, file_okay=False)
+
+
+def class_thresholds(
+    ctx: click.Context, param: click.Parameter, tokens: tuple[str, ...]
+) -> dict[str, float]:
+    """``CLASS IOU CLASS IOU ...`` as a dictionary."""
+    from benchmark_eval.voc.text import class_name
+
+    if len(tokens) % 2:
+        raise click.BadParameter(
+            f"found {len(tokens)} words ({' '.join(tokens)}); wanted pairs of a class and its IoU "
+            "(a name with blanks stands in quotes)",
+            ctx,
+            param,
+        )
+    thresholds: dict[str, float] = {}
+    for name, text in zip(tokens[::2], tokens[1::2], strict=True):
+        try:
+            value = float(text)
+        except ValueError:
+            raise click.BadParameter(
+                f"found {text!r} after class {name!r}; wanted an IoU above 0 and up to 1",
+                ctx,
+                param,
+            ) from None
+        if class_name(name) in thresholds:
+            raise click.BadParameter(f"found class {name!r} twice; wanted it once", ctx, param)
+        thresholds[class_name(name)] = value
+    return thresholds
+
+
+@click.command(
+    cls=CommandWithSeveralValues, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.option(
+    "-pd",
+    "--prediction_dir",
+    "--prediction-dir",
+    type=FOLDER,
+    required=True,
+    help="Text files of detections, one an image: CLASS CONFIDENCE LEFT TOP RIGHT BOTTOM.",
+)
+@click.option(
+    "-gt",
+    "--ground_truth_dir",
+    "--ground-truth-dir",
+    type=FOLDER,
+    required=True,
+    help="Text files of ground truth, one an image: CLASS LEFT TOP RIGHT BOTTOM [difficult].",
+)
+@click.option(
+    "-id",
+    "--image_dir",
+    "--image-dir",
+    type=FOLDER,
+    help="Images with the same names: asks for pictures of hits, misses and false alarms.",
+)
+@click.option(
+    "-od",
+    "--output_dir",
+    "--output-dir",
+    type=FOLDER,
+    help="Folder for results, plots and pictures. Without it the results are only printed.",
+)
+@click.option("-a", "--animate", is_flag=True, help="Make an animated GIF of the pictures.")
+@click.option("-np", "--no-plot", "--no_plot", is_flag=True, help="Draw no plots.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the mAP only.")
+@click.option(
+    "-i",
+    "--ignore",
+    cls=SeveralValues,
+    metavar="CLASS [CLASS ...]",
+    help="Leave these classes out.",
+)
+@click.option(
+    "--set-class-iou",
+    "--set_class_iou",
+    "class_iou",
+    cls=SeveralValues,
+    metavar="CLASS IOU [CLASS IOU ...]",
+    callback=class_thresholds,
+    help="IoU threshold of single classes.",
+)
+@click.option("--iou", type=float, default=0.5, show_default=True, help="IoU threshold.")
+@click.option(
+    "--coordinates",
+    type=click.Choice(["pixel", "continuous"]),
+    default="pixel",
+    show_default=True,
+    help="Whether a box is right - left + 1 wide, as in VOC, or right - left.",
+)
+@click.option(
+    "--draw-confidence",
+    "--draw_confidence",
+    type=float,
+    default=0.25,
+    show_default=True,
+    help="Least confidence of a detection in the pictures.",
+)
+def command(no_plot: bool, quiet: bool, output_dir: Path | None, **options: Any) -> None:
+    """Mean average precision of detections in plain text files (PASCAL VOC 2012)."""
+    from benchmark_eval.voc import run_map
+    from benchmark_eval.voc.results import as_text, headline
+
+    with progress_bar(shown=not quiet) as progress:
+        result = run_map(output_dir=output_dir, plots=not no_plot, progress=progress, **options)
+    if quiet:
+        click.echo(headline(result))
+        for note in result.notes:
+            click.echo(f"note: {note}", err=True)
+        return
+    click.echo(as_text(result), nl=False)
+    if output_dir is not None:
+        click.echo(f"written to {click.format_filename(output_dir)}")

@@ -1,0 +1,62 @@
+"""One digest for the code behind each kind of result: an edit makes only those results stale.
+
+Results name the digest of the code that made them, and the workflow makes them again when it
+changed. Whole rooms count (``ROOMS``), so that a reader can tell from a file's place whether an
+edit to it has every model scored again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+PACKAGE = "benchmark_eval"
+_SHARED = ("protocol.py", "core", "inputs")
+ROOMS = {
+    "index": _SHARED,
+    "scoring": (*_SHARED, "results", "scoring"),
+    "sweep": (*_SHARED, "results", "training", "sweep"),
+    # the report's fingerprint holds that of the sweep, and with it all rooms below
+    "report": ("report",),
+}
+"""Files and folders of the package whose edits make each kind of result stale."""
+SHAPES_NO_RESULT = (
+    "core/errors.py",
+    "core/problems.py",
+    "core/memory.py",
+    "core/code_digest.py",
+)
+"""Files of these rooms that no result depends on: how problems are worded, how memory is kept."""
+SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
+"""Endings of the files that count; others are what editors and Python leave."""
+
+
+def package_dir() -> Path:
+    """The folder of the package that this process imported."""
+    return Path(__file__).resolve().parents[1]
+
+
+@functools.cache
+def code_digest(part: str) -> str:
+    """SHA-256 over names and bytes of all source and data files behind one kind of result.
+
+    ``part`` is a key of ``ROOMS``.
+    """
+    root = package_dir()
+    digest = hashlib.sha256()
+    for name in source_files(root, part):
+        data = (root / name).read_bytes()
+        digest.update(f"{name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def source_files(root: Path, part: str) -> list[str]:
+    """The files that ``code_digest`` reads, relative to the package's folder ``root``, sorted."""
+    found: list[str] = []
+    for room in ROOMS[part]:
+        place = root / room
+        files = place.rglob("*") if place.is_dir() else [place]
+        found += [path.relative_to(root).as_posix() for path in files if path.suffix in SUFFIXES]
+    return sorted(name for name in found if name not in SHAPES_NO_RESULT)

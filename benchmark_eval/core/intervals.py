@@ -1,0 +1,61 @@
+"""Mean, spread and interval of one number over seeds.
+
+Sums are exact (``math.fsum``), so that neither the order of the models nor the processor changes
+a digit. An undefined value is left out and shows in ``n``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cache
+
+import msgspec
+
+LEVEL = 0.95
+"""Coverage of every interval over seeds."""
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A mean over the ``n`` seeds where the value is defined.
+
+    ``mean`` is None for n = 0; ``std`` (ddof 1) and the interval for n < 2. The interval is
+    Student's t over seeds and is not cut at the metric's range.
+    """
+
+    mean: float | None
+    std: float | None
+    n: int
+    ci95_low: float | None
+    ci95_high: float | None
+
+
+UNDEFINED = Estimate(None, None, 0, None, None)
+
+
+@cache
+def _t_quantile(degrees: int) -> float:
+    """The two-sided quantile of Student's t at ``LEVEL``."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + LEVEL) / 2))
+
+
+def estimate(values: Iterable[float | None]) -> Estimate:
+    """The estimate over all defined ``values``."""
+    defined = [value for value in values if value is not None]
+    n = len(defined)
+    if n == 0:
+        return UNDEFINED
+    mean = math.fsum(defined) / n
+    if n == 1:
+        return Estimate(mean, None, 1, None, None)
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in defined) / (n - 1))
+    half = _t_quantile(n - 1) * std / math.sqrt(n)
+    return Estimate(mean, std, n, mean - half, mean + half)
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The plain mean of all defined ``values``; None when there are none."""
+    defined = [value for value in values if value is not None]
+    return math.fsum(defined) / len(defined) if defined else None

@@ -1,0 +1,50 @@
+"""Means, shares and differences in which "not defined" stays not defined."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from benchmark_eval.core.arrays import Floats
+
+ROUNDING = 1e-12
+"""Relative spread below which values are equal but for the rounding of their sums."""
+
+
+def mean(values: Floats) -> float | None:
+    """Mean; None of nothing."""
+    return float(values.mean()) if len(values) else None
+
+
+def share(part: int, whole: int) -> float | None:
+    """``part / whole``; None of an empty whole."""
+    return int(part) / int(whole) if whole else None
+
+
+def difference(a: float | None, b: float | None) -> float | None:
+    """``a - b``; None when either side is."""
+    return None if a is None or b is None else a - b
+
+
+def ratio(a: float | None, b: float | None) -> float | None:
+    """``a / b``; None when either is or ``b`` is 0."""
+    return None if a is None or not b else a / b
+
+
+def pearson(x: Floats, y: Floats) -> float | None:
+    """Pearson's r; None of fewer than three points or of a side that is constant but for rounding.
+
+    Summed exactly (``math.fsum``), so that no order and no processor changes a bit.
+    """
+    if len(x) < 3 or _constant(x) or _constant(y):
+        return None
+    dx = x - math.fsum(x) / len(x)
+    dy = y - math.fsum(y) / len(y)
+    spread = math.sqrt(math.fsum(dx * dx)) * math.sqrt(math.fsum(dy * dy))
+    return max(-1.0, min(1.0, math.fsum(dx * dy) / spread)) if spread else None
+
+
+def _constant(values: Floats) -> bool:
+    """Whether values differ by no more than rounding: AP of a perfect species is 1 or 1 - 2e-16."""
+    return float(np.ptp(values)) <= ROUNDING * float(np.abs(values).max())

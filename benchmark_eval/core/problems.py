@@ -1,0 +1,119 @@
+"""Problems found in inputs, and how they are rendered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+SHOWN_PER_KIND = 20
+"""How many problems of one kind a table of findings lists before it only counts them."""
+SHOWN_PER_CAUSE = 3
+"""How many problems of one kind, field and cause a message tells as examples. Where no cause is
+known and each stands in a file of its own (files that are not there), all of ``SHOWN_PER_KIND``."""
+PLACES_NAMED = 10
+"""How many places of the others it names."""
+NAMED_ONE_AND_ALL = frozenset({"missing-predictions", "empty-predictions"})
+"""Kinds whose every place is told, however many: what is yet to be made is a list to work by."""
+LISTED_PER_KIND = 1000
+"""Lines on one kind in a message: two folders that were swapped can make half a million problems,
+each file with a cause of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of an input.
+
+    ``kind`` is a short stable slug (``"unknown-image-id"``) by which equal faults are grouped;
+    ``record`` is the position in the file (0-based for JSON lists, the line for CSV), ready to
+    print; ``cause`` is the likely cause, where it can be told. ``times`` is above 1 where one
+    stands for several that are not told one by one. ``mistake`` is the name of a likely mistake.
+    """
+
+    kind: str
+    file: str
+    found: str
+    wanted: str
+    record: str = ""
+    field: str = ""
+    cause: str = ""
+    times: int = 1
+    mistake: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.finding()}; wanted {self.wanted}"
+        return f"{text} ({self.cause})" if self.cause else text
+
+    def finding(self) -> str:
+        """Where it is and what was found there, without what is wanted."""
+        where = ", ".join(part for part in (self.file, self.record, self.field) if part)
+        return f"{where}: found {self.found}"
+
+
+def render_problems(problems: Sequence[Problem]) -> str:
+    """All problems as text, those of one kind, field and cause together and their cause said once.
+
+    Of each such group the first ``SHOWN_PER_CAUSE``, then how many more there are and where; of
+    each kind no more than ``LISTED_PER_KIND`` lines. Of ``NAMED_ONE_AND_ALL`` all, a line a record.
+    """
+    groups: dict[tuple[str, ...], list[Problem]] = {}
+    latest: dict[tuple[str, str], tuple[str, ...]] = {}
+    of_kind: Counter[str] = Counter()
+    for problem in problems:
+        of_kind[problem.kind] += problem.times
+        key: tuple[str, ...] = (problem.kind, problem.field, problem.wanted, problem.cause)
+        if problem.times > 1:  # the rest of what was told before it, counted
+            key = latest.get((problem.kind, problem.file), key)
+        latest[problem.kind, problem.file] = key
+        groups.setdefault(key, []).append(problem)
+    count = of_kind.total()
+    lines = [f"{count:,} problem{'s' if count != 1 else ''} found"]
+    listed: Counter[str] = Counter()
+    for (kind, *_), group in groups.items():
+        if kind in NAMED_ONE_AND_ALL:
+            lines += _told(group, of_kind[kind])
+            continue
+        told = list(_told(group, of_kind[kind]))[: LISTED_PER_KIND - listed[kind]]
+        listed[kind] += len(told)
+        lines += told
+    for kind, times in of_kind.items():
+        if listed[kind] == LISTED_PER_KIND:
+            lines.append(f"  all files: {times:,} problems of kind {kind!r} in all")
+    return "\n".join(lines)
+
+
+def _told(group: Sequence[Problem], of_kind: int) -> Iterator[str]:
+    """The lines on problems of one kind, field and cause; of this kind there are ``of_kind``."""
+    single = [problem for problem in group if problem.times == 1]
+    apart = not group[0].cause and len({problem.file for problem in group}) == len(group)
+    most = SHOWN_PER_KIND if apart else SHOWN_PER_CAUSE
+    shown, others = single[:most], single[most:]
+    others += [problem for problem in group if problem.times > 1]
+    for number, problem in enumerate(shown):
+        yield f"  {problem if number == 0 else problem.finding()}"
+    total = sum(problem.times for problem in group)
+    if total == len(shown):
+        return
+    if group[0].kind in NAMED_ONE_AND_ALL:
+        yield f"  {total - len(shown):,} more, {total:,} problems of kind {group[0].kind!r} in all:"
+        files: dict[str, list[str]] = {}
+        for problem in others:
+            home, _, name = problem.file.rpartition("/")
+            files.setdefault(problem.record or home, []).append(name)
+        yield from (f"    {record}: {', '.join(names)}" for record, names in files.items())
+        return
+    if len({problem.file for problem in group}) == 1:
+        places = [problem.record for problem in others if problem.record]
+        start = f"{group[0].file}: "
+    else:
+        times: Counter[str] = Counter()
+        for problem in others:
+            times[problem.file] += problem.times
+        places = [f"{file} ({n:,})" if n > 1 else file for file, n in times.items()]
+        start = ""
+    named = ", ".join(places[:PLACES_NAMED]) + (", ..." if len(places) > PLACES_NAMED else "")
+    yield (
+        f"  {start}{total - len(shown):,} more{f': {named}' if named else ''}; "
+        f"{total:,} {'problems' if total == of_kind else 'such problems'} of kind "
+        f"{group[0].kind!r}{' in all' if total == of_kind else ''}"
+    )

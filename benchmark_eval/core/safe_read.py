@@ -1,0 +1,77 @@
+"""Opening input files: only regular ones, and none that memory cannot hold.
+
+A pipe would block for ever, a device never ends, and a file of more than memory gets the process
+killed without a word. What is refused is an ``OSError`` whose text says why.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+from benchmark_eval.core.memory import available_memory, give_back_freed_memory
+
+_KINDS = (
+    (stat.S_ISDIR, errno.EISDIR, "a folder"),
+    (stat.S_ISFIFO, errno.EINVAL, "a named pipe"),
+    (stat.S_ISSOCK, errno.EINVAL, "a socket"),
+    (stat.S_ISCHR, errno.EINVAL, "a device"),
+    (stat.S_ISBLK, errno.EINVAL, "a device"),
+)
+
+
+def open_input(path: str | Path) -> BufferedReader:
+    """A regular file (or a link to one) opened for reading; ``OSError`` for anything else."""
+    mode = os.stat(path).st_mode  # noqa: PTH116
+    for is_kind, number, name in _KINDS:
+        if is_kind(mode):
+            raise OSError(number, f"{name}, no regular file")
+    return Path(path).open("rb")
+
+
+def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
+    """All bytes of a regular file that ``memory_per_byte`` times its size leaves memory for."""
+    with open_input(path) as stream:
+        check_size(os.fstat(stream.fileno()).st_size, memory_per_byte)
+        return stream.read()
+
+
+def check_size(size: int, memory_per_byte: float) -> None:
+    """Refuse (``OSError``) ``size`` bytes of text whose content memory cannot hold."""
+    free = available_memory()
+    if free is not None and size * memory_per_byte > free:
+        give_back_freed_memory()
+        free = available_memory()
+    if free is not None and size * memory_per_byte > free:
+        raise OSError(
+            errno.EFBIG,
+            f"{_gigabytes(size)} of text, which takes about {_gigabytes(size * memory_per_byte)} "
+            f"of memory; {_gigabytes(free)} are free",
+        )
+
+
+MOST_ALIASES = 20
+"""Aliases (``*name``) that a YAML text may hold: no more than 1,500 copies come of so many, while a
+hundred, nested, can stand for more values than memory holds."""
+
+
+def parse_yaml(text: str) -> object:
+    """What a YAML text holds, plain values only; ``ValueError`` for any text that is no such."""
+    import yaml
+
+    try:
+        events = yaml.parse(text, Loader=yaml.SafeLoader)
+        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MOST_ALIASES:
+            raise ValueError(f"more than {MOST_ALIASES} aliases (*name)")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as fault:
+        raise ValueError(" ".join(str(fault).split())) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:,.2f} GB"

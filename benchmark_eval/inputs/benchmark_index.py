@@ -1,0 +1,163 @@
+"""The benchmark index: all ground truth in one ``.npz`` without pickle, loaded by every job.
+
+The same benchmark gives the same bytes, on any machine and in any folder.
+"""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval.core.atomic_write import atomic_writer
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
+from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.pipeline.provenance_check import read_stamp, require_promised
+
+INDEX_VERSION = 2
+
+# all that zipfile and numpy raise on bytes that they did not write
+_BROKEN = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    SyntaxError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+    msgspec.DecodeError,
+)
+
+_CATEGORY_ARRAYS = (
+    "ids",
+    "name_code",
+    "subfamily_code",
+    "tribe_code",
+    "genus_code",
+    "n_train_images",
+    "n_train_objects",
+)
+_CATEGORY_TEXTS = ("names", "genera", "distance_band", "target_band")
+_SPLIT_ARRAYS = ("image_ids", "sizes", "listed", "image", "category", "boxes", "area", "crowd")
+
+
+def _texts(values: Sequence[str]) -> NDArray[np.uint8]:
+    """Texts as the bytes of a JSON list (numpy's own text arrays drop trailing NULs)."""
+    return np.frombuffer(msgspec.json.encode(list(values)), np.uint8)
+
+
+def write_index(
+    benchmark_dir: str | Path, path: str | Path, stamp: str | Path | None = None
+) -> None:
+    """Read a benchmark folder and keep it as one ``.npz``: same benchmark, same bytes.
+
+    With ``stamp``, what was read must be what that stamp of the workflow says.
+    """
+    benchmark = load_benchmark(benchmark_dir)
+    if stamp is not None:
+        read = {Path(name).name: digest for name, digest in benchmark.digests.items()}
+        require_promised(read_stamp(stamp, "files")["files"], read, "benchmark file")
+    save_index(benchmark, path)
+
+
+def save_index(benchmark: Benchmark, path: str | Path) -> None:
+    """Keep a benchmark as one uncompressed ``.npz`` without pickle, whole or not at all."""
+    arrays: dict[str, NDArray[Any]] = {"version": np.array(INDEX_VERSION)}
+    for name in _CATEGORY_ARRAYS:
+        arrays[f"categories/{name}"] = getattr(benchmark.categories, name)
+    for name in _CATEGORY_TEXTS:
+        arrays[f"categories/{name}"] = _texts(getattr(benchmark.categories, name))
+    arrays["description"] = _texts([benchmark.description])
+    arrays["splits"] = _texts(tuple(benchmark.splits))
+    for split in benchmark.splits.values():
+        for name in _SPLIT_ARRAYS:
+            arrays[f"split/{split.name}/{name}"] = getattr(split, name)
+    if benchmark.train is not None:
+        arrays["train/n_images"] = np.array(benchmark.train.n_images)
+        for name in ("image", "category", "n_objects"):
+            arrays[f"train/{name}"] = getattr(benchmark.train, name)
+    arrays["digests"] = _texts(
+        [part for pair in sorted(benchmark.digests.items()) for part in pair]
+    )
+    with atomic_writer(path) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_index(path: str | Path) -> Benchmark:
+    """Load an index.
+
+    ``InputError`` when the file is missing, truncated, or of another version.
+    """
+    wanted = "an index written by `benchmark-eval index`"
+    try:
+        with np.load(path, allow_pickle=False) as store:
+            if int(store["version"]) != INDEX_VERSION:
+                raise InputError(
+                    [
+                        Problem(
+                            "index-version",
+                            str(path),
+                            f"index version {int(store['version'])}",
+                            f"version {INDEX_VERSION}",
+                            cause="written by another release; make it again",
+                        )
+                    ]
+                )
+
+            def texts(name: str) -> tuple[str, ...]:
+                return tuple(msgspec.json.decode(store[name].tobytes(), type=list[str]))
+
+            columns: dict[str, Any] = {n: store[f"categories/{n}"] for n in _CATEGORY_ARRAYS}
+            columns |= {n: texts(f"categories/{n}") for n in _CATEGORY_TEXTS}
+            categories = Categories(**columns)
+            truths = {
+                split: SplitTruth(
+                    name=split, **{name: store[f"split/{split}/{name}"] for name in _SPLIT_ARRAYS}
+                )
+                for split in texts("splits")
+            }
+            train = None
+            if "train/n_images" in store:
+                train = TrainIncidence(
+                    int(store["train/n_images"]),
+                    *(store[f"train/{name}"] for name in ("image", "category", "n_objects")),
+                )
+            (description,) = texts("description")
+            flat = texts("digests")
+            digests = dict(zip(flat[::2], flat[1::2], strict=True))
+    except FileNotFoundError:
+        raise InputError([Problem("missing-file", str(path), "no such file", wanted)]) from None
+    except _BROKEN as error:
+        raise InputError(
+            [
+                Problem(
+                    "index-broken",
+                    str(path),
+                    f"{type(error).__name__}: {error}",
+                    wanted,
+                    cause="a truncated or foreign file; delete it and run again",
+                )
+            ]
+        ) from error
+    return Benchmark(categories, truths, train, digests, description)
+
+
+def open_benchmark(source: str | Path | Benchmark) -> Benchmark:
+    """A benchmark from its folder, from an index file, or as it is."""
+    if isinstance(source, Benchmark):
+        return source
+    path = Path(source)
+    return read_index(path) if path.suffix == ".npz" else load_benchmark(path)

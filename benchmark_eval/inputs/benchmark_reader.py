@@ -1,0 +1,267 @@
+"""Reading a benchmark folder: every fault of all files in one ``InputError``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmark_eval.core.arrays import Codes, Ints
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
+from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
+from benchmark_eval.inputs.taxonomy import read_taxonomy
+from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, OOD_BANDS, RANKS, TAXONOMY
+
+
+def _codes(texts: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
+    """Small integers equal where the texts are equal, -1 where blank; and the distinct texts."""
+    distinct = tuple(sorted({t for t in texts if t}))
+    number = {text: code for code, text in enumerate(distinct)}
+    return np.array([number.get(t, -1) for t in texts], np.int32), distinct
+
+
+def _category_names(raws: Iterable[RawSplit], problems: list[Problem]) -> dict[int, str]:
+    names: dict[int, str] = {}
+    home: dict[int, str] = {}
+    for raw in raws:
+        for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
+            if names.setdefault(number, name) != name:
+                problems.append(
+                    Problem(
+                        "category-name",
+                        raw.file,
+                        f"category {number} is {name!r}",
+                        f"{names[number]!r} as in {home[number]}",
+                        f"category {number}",
+                        "name",
+                        "files of two benchmark versions mixed",
+                    )
+                )
+            home.setdefault(number, raw.file)
+    return names
+
+
+def _unknown_categories(raw: RawSplit, ids: Ints) -> Iterator[Problem]:
+    """Annotations of a category that no file of the benchmark lists."""
+    for bad in np.flatnonzero(~np.isin(raw.category, ids)):
+        yield Problem(
+            "annotation-category-unknown",
+            raw.file,
+            f"category {raw.category[bad]}",
+            "a category id of the benchmark",
+            f"annotation {raw.annotation_ids[bad]}",
+            "category_id",
+        )
+
+
+def _sound_part(raw: RawSplit, ids: Ints) -> RawSplit:
+    """A faulty file without what would be counted twice or points nowhere."""
+    keep = np.isin(raw.image, raw.image_ids) & np.isin(raw.category, ids)
+    columns = ("annotation_ids", "image", "category", "boxes", "area", "crowd")
+    image_ids, first = np.unique(raw.image_ids, return_index=True)
+    return replace(
+        raw,
+        image_ids=image_ids,
+        sizes=raw.sizes[first],
+        category_ids=np.unique(raw.category_ids),
+        **{name: getattr(raw, name)[keep] for name in columns},
+    )
+
+
+def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
+    order = np.argsort(raw.image_ids, kind="stable")
+    image_ids = raw.image_ids[order]
+    at = np.searchsorted(image_ids, raw.image)
+    rows = categories.rows_of(raw.category)
+    by_image = np.argsort(at, kind="stable")
+    return SplitTruth(
+        name=raw.name,
+        image_ids=image_ids,
+        sizes=raw.sizes[order],
+        listed=np.sort(categories.rows_of(raw.category_ids)),
+        image=at[by_image],
+        category=rows[by_image],
+        boxes=raw.boxes[by_image],
+        area=raw.area[by_image],
+        crowd=raw.crowd[by_image],
+    )
+
+
+def _train_incidence(raw: RawSplit, ids: Ints) -> TrainIncidence:
+    image_ids = np.unique(raw.image_ids)
+    width = max(len(ids), 1)
+    # a species that train.json does not list is not trained on (benchmark evaluator)
+    own = np.isin(raw.category, raw.category_ids)
+    image, category = raw.image[own], raw.category[own]
+    pair = np.searchsorted(image_ids, image) * width + np.searchsorted(ids, category)
+    distinct, count = np.unique(pair, return_counts=True)
+    return TrainIncidence(
+        n_images=len(image_ids),
+        image=distinct // width,
+        category=distinct % width,
+        n_objects=count.astype(np.int64),
+    )
+
+
+def _train_counts(
+    train: TrainIncidence | None, name_code: Codes, n_categories: int
+) -> tuple[Ints, Ints]:
+    """Training images and objects per category row, by species name; -1 where there are none."""
+    none = np.full(n_categories, -1, np.int64)
+    if train is None or not len(train.image):
+        return none, none.copy()
+    species = name_code[train.category]
+    n_names = int(name_code.max()) + 1
+    pairs = np.unique(train.image * n_names + species)
+    images = np.bincount(pairs % n_names, minlength=n_names)[name_code]
+    objects = np.zeros(n_names, np.int64)
+    np.add.at(objects, species, train.n_objects)
+    return np.where(images > 0, images, -1), np.where(images > 0, objects[name_code], -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Whatever can be read of a benchmark folder, and everything that is wrong with it.
+
+    ``benchmark`` is ``None`` where no annotation file can be read; where there are problems it
+    holds the sound parts, good for looking on and never for scoring. ``raws`` are the annotation
+    files as columns, ``taxonomy`` the rows of the taxonomy by species name.
+    """
+
+    benchmark: Benchmark | None
+    raws: tuple[RawSplit, ...]
+    taxonomy: dict[str, dict[str, str]]
+    problems: tuple[Problem, ...]
+
+
+def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
+    """Read a benchmark folder. ``InputError`` lists every fault of every file.
+
+    Wanted are ``species_taxonomy.csv`` and at least one COCO file in
+    ``detection/annotations_coco/``; any of the four splits may be absent.
+    """
+    found = survey_benchmark(benchmark_dir)
+    if found.problems:
+        raise InputError(found.problems)
+    assert found.benchmark is not None
+    return found.benchmark
+
+
+def survey_benchmark(benchmark_dir: str | Path) -> Survey:
+    """Read a benchmark folder as far as that goes. ``InputError`` where there is no folder."""
+    directory = Path(benchmark_dir)
+    problems: list[Problem] = []
+    digests: dict[str, str] = {}
+    if not directory.is_dir():
+        what = "a file" if directory.exists() else "no such folder"
+        wanted = "the unpacked benchmark folder"
+        cause = _instead(directory)
+        raise InputError([Problem("missing-folder", str(directory), what, wanted, cause=cause)])
+    taxonomy = read_taxonomy(directory / TAXONOMY, digests, problems)
+    folder = directory / ANNOTATIONS
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        problems.append(
+            Problem(
+                "missing-file",
+                ANNOTATIONS.as_posix(),
+                "no .json file",
+                "COCO annotation files",
+                cause=f"{directory} is not the unpacked benchmark: {_instead(directory)}",
+            )
+        )
+    problems += _nearly_splits(folder)
+    raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
+    names = _category_names(raws, problems)
+    ids = np.array(sorted(names), np.int64)
+    if len(raws) == len(files) and all(raw.whole for raw in raws):
+        problems += [problem for raw in raws for problem in _unknown_categories(raw, ids)]
+    benchmark = None
+    if raws:
+        sound = [_sound_part(raw, ids) for raw in raws] if problems else raws
+        benchmark = _assemble(sound, names, taxonomy, digests)
+        problems += _odd_bands(benchmark)
+    return Survey(benchmark, tuple(raws), taxonomy, tuple(problems))
+
+
+def _instead(directory: Path) -> str:
+    """What is there instead of a benchmark."""
+    from benchmark_eval.inputs.path_hints import benchmark_absence
+
+    return benchmark_absence(directory)
+
+
+def _nearly_splits(folder: Path) -> Iterator[Problem]:
+    """Files that a file system without case would take for those of a split."""
+    wanted = {f"{name}.json" for name in KNOWN_SPLITS}
+    for name in sorted(path.name for path in folder.glob("*")):
+        meant = name.lower()
+        if name not in wanted and meant in wanted:
+            yield Problem(
+                "split-file-name",
+                (ANNOTATIONS / name).as_posix(),
+                f"a file named {name!r}",
+                f"{meant!r}, or a name that differs by more than case",
+                cause=f"not read as the split {meant.removesuffix('.json')}",
+            )
+
+
+def _assemble(
+    raws: Sequence[RawSplit],
+    names: dict[int, str],
+    taxonomy: dict[str, dict[str, str]],
+    digests: dict[str, str],
+) -> Benchmark:
+    """All files as one benchmark; every annotation points at an image and a category."""
+    ids = np.array(sorted(names), np.int64)
+    ordered = [names[i] for i in ids.tolist()]
+    ranks = {
+        rank: _codes([taxonomy.get(name, {}).get(rank, "") for name in ordered]) for rank in RANKS
+    }
+    name_code, _ = _codes(ordered)
+    train_raw = next((raw for raw in raws if raw.name == "train"), None)
+    train = None if train_raw is None else _train_incidence(train_raw, ids)
+    n_images, n_objects = _train_counts(train, name_code, len(ids))
+    genus_code, genera = ranks["genus"]
+    categories = Categories(
+        ids=ids,
+        names=tuple(ordered),
+        name_code=name_code,
+        subfamily_code=ranks["subfamily"][0],
+        tribe_code=ranks["tribe"][0],
+        genus_code=genus_code,
+        genera=tuple(genera[code] if code >= 0 else "" for code in genus_code.tolist()),
+        distance_band=tuple(
+            taxonomy.get(n, {}).get("distance_band_vs_trainable", "") for n in ordered
+        ),
+        target_band=tuple(taxonomy.get(n, {}).get("target_band", "") for n in ordered),
+        n_train_images=n_images,
+        n_train_objects=n_objects,
+    )
+    splits = {raw.name: _split_truth(raw, categories) for raw in raws}
+    known = {name: splits[name] for name in KNOWN_SPLITS if name in splits}
+    told = {raw.name: raw.description for raw in raws if raw.description}
+    description = next((told[name] for name in KNOWN_SPLITS if name in told), "")
+    return Benchmark(categories, known, train, digests, description)
+
+
+def _odd_bands(benchmark: Benchmark) -> Iterator[Problem]:
+    """Distance bands of unseen species that are none of the three."""
+    if "semantic_ood" not in benchmark.splits:
+        return
+    categories = benchmark.categories
+    for row in benchmark.splits["semantic_ood"].listed.tolist():
+        band = categories.distance_band[row]
+        if band and band not in OOD_BANDS:
+            yield Problem(
+                "distance-band",
+                TAXONOMY,
+                repr(band),
+                f"blank or one of {', '.join(OOD_BANDS)}",
+                categories.names[row],
+                "distance_band_vs_trainable",
+            )

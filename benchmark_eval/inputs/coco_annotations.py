@@ -1,0 +1,380 @@
+"""Reading the benchmark's COCO annotation files: typed and quick, or fault by fault.
+
+The typed decoder stops at the first fault; only then is the file read again by a tolerant
+reader, which names every fault of every record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_eval.core.arrays import (
+    Bools,
+    Box,
+    Floats,
+    Ints,
+    NumberColumns,
+    finite_boxes,
+    whole_column,
+)
+from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import read_input
+
+MEMORY_PER_BYTE = 8.0
+"""Memory that reading an annotation file takes for each of its bytes, its records all at once."""
+
+
+class _Image(msgspec.Struct, gc=False):
+    # numbers are floats here, so that a record is as long as any other
+    id: float
+    width: float = math.nan
+    height: float = math.nan
+
+
+class _Annotation(msgspec.Struct, gc=False):
+    id: float
+    image_id: float
+    category_id: float
+    bbox: Box
+    iscrowd: float
+    area: float = math.nan
+
+
+class _Category(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Coco(msgspec.Struct):
+    images: list[_Image]
+    annotations: list[_Annotation]
+    categories: list[_Category]
+    info: Any = None
+
+
+_Numbers = dict[str, NDArray[Any]]
+"""Columns by field: ids as integers, all else as floats, NaN where a field is not there."""
+_IDS = ("id", "image_id", "category_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a COCO file holds."""
+
+    images: _Numbers
+    annotations: _Numbers
+    categories: list[_Category]
+    info: Any
+
+
+def _typed(data: bytes) -> _Found:
+    """A sound file; ``msgspec.DecodeError`` at the first fault."""
+    coco = msgspec.json.decode(data, type=_Coco)
+    images: _Numbers = dict(NumberColumns(_Image).of(coco.images))
+    annotations: _Numbers = dict(NumberColumns(_Annotation).of(coco.annotations))
+    for table in (images, annotations):
+        table.update((name, whole_column(table[name])) for name in _IDS if name in table)
+    crowd = annotations["iscrowd"]
+    if not ((crowd == 0) | (crowd == 1)).all():
+        raise msgspec.ValidationError("iscrowd is neither 0 nor 1")
+    return _Found(images, annotations, coco.categories, coco.info)
+
+
+def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numbers:
+    """Records, each the values of its fields in order, as columns."""
+    fields = zip(*rows, strict=True) if rows else [()] * len(record.__struct_fields__)
+    table: _Numbers = {}
+    for name, values in zip(record.__struct_fields__, fields, strict=True):
+        column = np.array(values, np.int64 if name in _IDS else np.float64)
+        table[name] = column.reshape(-1, 4) if name == "bbox" else column
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class RawSplit:
+    """A split's file as columns, ids not yet joined with anything."""
+
+    name: str
+    file: str
+    image_ids: Ints
+    sizes: Floats
+    category_ids: Ints
+    category_names: tuple[str, ...]
+    annotation_ids: Ints
+    image: Ints
+    category: Ints
+    boxes: Floats
+    area: Floats
+    crowd: Bools
+    description: str = ""
+    """What the file's ``info`` says of itself, on one line."""
+    whole: bool = True
+    """Whether every image and category record could be read."""
+
+
+class _Tolerant:
+    """Reads a COCO file that the typed decoder refused, naming every fault of every record.
+
+    Records whose ids are no ids are left out; any other faulty value becomes a harmless one, so
+    that faults that need the whole file can be looked for all the same.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self.lost = False
+
+    def fault(
+        self, kind: str, record: str, name: str, found: str, wanted: str, cause: str = ""
+    ) -> None:
+        self.problems.append(Problem(kind, self.file, found, wanted, record, name, cause))
+
+    def read(self, data: bytes) -> _Found | None:
+        try:
+            tree = plain_json(data)
+        except ValueError as error:
+            self.fault(
+                "not-json",
+                "",
+                "",
+                str(error)[:200],
+                "a COCO JSON object",
+                "a half-written or damaged file",
+            )
+            return None
+        if not isinstance(tree, dict):
+            self.fault("not-coco", "", "", f"a JSON {type(tree).__name__}", "a COCO JSON object")
+            return None
+        parts: dict[str, list[Any]] = {}
+        for key in ("images", "annotations", "categories"):
+            if not isinstance(tree.get(key), list):
+                self.fault(
+                    "not-coco",
+                    "",
+                    key,
+                    show(tree.get(key)),
+                    f"a list of {key}",
+                    "not a COCO detection file",
+                )
+            else:
+                parts[key] = tree[key]
+        images = [self._image(i, r) for i, r in enumerate(parts.get("images", []))]
+        annotations = [self._annotation(i, r) for i, r in enumerate(parts.get("annotations", []))]
+        categories = [self._category(i, r) for i, r in enumerate(parts.get("categories", []))]
+        if len(parts) < 3:
+            return None
+        self.lost = None in images or None in categories
+        return _Found(
+            _table(_Image, [i for i in images if i]),
+            _table(_Annotation, [a for a in annotations if a]),
+            [c for c in categories if c],
+            tree.get("info"),
+        )
+
+    def _record(self, kind: str, index: int, record: object) -> dict[str, Any] | None:
+        if isinstance(record, dict):
+            return record
+        self.fault("record-shape", f"{kind} record {index}", "", show(record), "a JSON object")
+        return None
+
+    def _ids(self, record: dict[str, Any], where: str, *names: str) -> list[int] | None:
+        """The ids of these names; None where one is no id."""
+        found = [as_id(record.get(name)) for name in names]
+        for name, value in zip(names, found, strict=True):
+            if value is None:
+                self.fault("id-type", where, name, show(record.get(name)), "an integer of 64 bits")
+        return None if None in found else [value for value in found if value is not None]
+
+    def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
+        value = record.get(name)
+        if value is not None and not is_number(value):
+            self.fault("size-type", where, name, show(value), "a number of px")
+            return None
+        return value
+
+    def _image(self, index: int, record: object) -> tuple[Any, ...] | None:
+        entry = self._record("image", index, record)
+        where = f"image record {index}"
+        if entry is None:
+            return None
+        ids = self._ids(entry, where, "id")
+        width, height = self._size(entry, where, "width"), self._size(entry, where, "height")
+        return (ids[0], width, height) if ids else None
+
+    def _category(self, index: int, record: object) -> _Category | None:
+        entry = self._record("category", index, record)
+        where = f"category record {index}"
+        if entry is None:
+            return None
+        name = entry.get("name")
+        if not isinstance(name, str):
+            self.fault("name-type", where, "name", show(name), "text")
+        ids = self._ids(entry, where, "id")
+        return _Category(ids[0], name) if ids and isinstance(name, str) else None
+
+    def _annotation(self, index: int, record: object) -> tuple[Any, ...] | None:
+        entry = self._record("annotation", index, record)
+        if entry is None:
+            return None
+        where = f"annotation {show(entry['id'])}" if "id" in entry else f"annotation record {index}"
+        box = entry.get("bbox")
+        if not (isinstance(box, list) and len(box) == 4 and all(is_number(v) for v in box)):
+            self.fault(
+                "bbox-type", where, "bbox", show(box), "four finite numbers [x, y, w, h] in px"
+            )
+            box = [0.0, 0.0, 1.0, 1.0]
+        crowd = entry.get("iscrowd")
+        if "iscrowd" not in entry:
+            self.fault(
+                "iscrowd-missing",
+                where,
+                "iscrowd",
+                "no iscrowd",
+                "0 or 1 (crowd-aware annotations needed)",
+                "annotations of version 1, or stripped by a converter",
+            )
+            crowd = 0
+        elif crowd not in (0, 1):
+            self.fault("iscrowd-value", where, "iscrowd", show(crowd), "0 or 1")
+            crowd = 0
+        area = self._size(entry, where, "area")
+        ids = self._ids(entry, where, "id", "image_id", "category_id")
+        if ids is None:
+            return None
+        return (*ids, [float(v) for v in box], int(crowd == 1), area)
+
+
+def _columns(name: str, file: str, coco: _Found, *, whole: bool) -> RawSplit:
+    annotations, images = coco.annotations, coco.images
+    box, area = annotations["bbox"], annotations["area"]
+    with np.errstate(over="ignore", invalid="ignore"):  # told with the other bad boxes
+        computed = box[:, 2] * box[:, 3]
+    return RawSplit(
+        name=name,
+        file=file,
+        image_ids=images["id"],
+        sizes=np.stack([images["width"], images["height"]], axis=1),
+        category_ids=np.array([c.id for c in coco.categories], np.int64),
+        category_names=tuple(c.name for c in coco.categories),
+        annotation_ids=annotations["id"],
+        image=annotations["image_id"],
+        category=annotations["category_id"],
+        boxes=box,
+        area=np.where(np.isnan(area), computed, area),
+        crowd=annotations["iscrowd"] == 1,
+        description=_description(coco.info),
+        whole=whole,
+    )
+
+
+def _description(info: object) -> str:
+    text = info.get("description") if isinstance(info, dict) else None
+    return " ".join(text.split())[:500] if isinstance(text, str) else ""
+
+
+def _repeated(values: Ints) -> Ints:
+    """Values that stand more than once, ascending."""
+    unique, count = np.unique(values, return_counts=True)
+    return unique[count > 1]
+
+
+def _check_columns(raw: RawSplit) -> list[Problem]:
+    """Faults that need the whole file: repeated ids, dangling references, bad sizes."""
+    problems: list[Problem] = []
+
+    def fault(kind: str, record: str, name: str, found: str, wanted: str, cause: str = "") -> None:
+        problems.append(Problem(kind, raw.file, found, wanted, record, name, cause))
+
+    for value in _repeated(raw.annotation_ids):
+        fault(
+            "annotation-id-repeated",
+            f"annotation {value}",
+            "id",
+            f"annotation id {value} used twice",
+            "each annotation id once",
+        )
+    for value in _repeated(raw.image_ids):
+        fault(
+            "image-id-repeated",
+            f"image {value}",
+            "id",
+            f"image id {value} used twice",
+            "each image id once",
+        )
+    for value in _repeated(raw.category_ids):
+        fault(
+            "category-id-repeated",
+            f"category {value}",
+            "id",
+            f"category id {value} used twice",
+            "each category id once",
+        )
+    dangling = np.flatnonzero(~np.isin(raw.image, raw.image_ids)) if raw.whole else ()
+    for row in dangling:
+        fault(
+            "annotation-image-unknown",
+            f"annotation {raw.annotation_ids[row]}",
+            "image_id",
+            f"image {raw.image[row]}",
+            "an id of this file's images",
+        )
+    bad = ~finite_boxes(raw.boxes) | (raw.boxes[:, 2:] < 0).any(axis=1)
+    for row in np.flatnonzero(bad):
+        fault(
+            "annotation-box",
+            f"annotation {raw.annotation_ids[row]}",
+            "bbox",
+            show(raw.boxes[row].tolist()),
+            "finite x, y and w, h >= 0 in px",
+        )
+    for row in np.flatnonzero(~bad & (~np.isfinite(raw.area) | (raw.area < 0))):
+        fault(
+            "annotation-area",
+            f"annotation {raw.annotation_ids[row]}",
+            "area",
+            show(float(raw.area[row])),
+            "a finite area >= 0 in px²",
+        )
+    return problems
+
+
+def read_split(
+    directory: Path, file: Path, digests: dict[str, str], problems: list[Problem]
+) -> RawSplit | None:
+    """One split's file as columns, its faults added to ``problems``.
+
+    ``None`` where they leave nothing to read; otherwise the columns of a faulty file hold its
+    sound records, good for looking on and for nothing else.
+
+    The file's SHA-256 goes into ``digests`` under its path relative to the benchmark folder.
+    """
+    name = file.relative_to(directory).as_posix()
+    try:
+        data = read_input(file, memory_per_byte=MEMORY_PER_BYTE)
+    except OSError as error:
+        problems.append(
+            Problem("unreadable", name, error.strerror or str(error), "a readable file")
+        )
+        return None
+    digests[name] = hashlib.sha256(data).hexdigest()
+    try:
+        raw = _columns(file.stem, name, _typed(data), whole=True)
+    except (msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError):
+        tolerant = _Tolerant(name)
+        sound = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
+        problems += tolerant.problems
+        if sound is None:
+            return None
+        raw = _columns(file.stem, name, sound, whole=not tolerant.lost)
+    problems += _check_columns(raw)
+    return raw

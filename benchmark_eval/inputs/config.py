@@ -1,0 +1,191 @@
+"""The configuration of a sweep: from a YAML file or ``--config`` to typed, checked options.
+
+``schemas/config.schema.json`` is the one home of keys, defaults and allowed values. What a
+command line hands over as text (``allow_missing=false``, ``splits=iid_test,inat_test``) becomes
+the type the schema wants first; whatever is odd after that is an error, and all errors of a
+configuration are told together.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import parse_yaml, read_input
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_BOOLEANS = {"true": True, "false": False}
+_MAX_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A valid configuration. Paths are as given: relative ones start at the working directory.
+
+    ``splits`` and ``plot_formats`` stand in the schema's order, however they were given.
+    """
+
+    benchmark_dir: Path | None
+    predictions_dir: Path | None
+    manifest: Path | None
+    splits: tuple[str, ...]
+    iou: float
+    engine: str
+    on_invalid: str
+    allow_missing: bool
+    detections: bool
+    own_metrics: Path | None
+    plot_formats: tuple[str, ...]
+
+    def unset(self) -> list[str]:
+        """The keys without which there is no sweep and that nobody has set."""
+        return [key for key in ("benchmark_dir", "manifest") if getattr(self, key) is None]
+
+
+@functools.cache
+def config_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a configuration."""
+    text = resources.files(__package__).joinpath("schemas/config.schema.json").read_text()
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def normalise_config(raw: object, *, source: str = "config") -> Config:
+    """Give every option its type and default, and check it against the schema.
+
+    ``source`` names the configuration in messages. Raises InputError with every problem: unknown
+    keys (with the nearest known one), wrong types, values outside what is allowed.
+    """
+    problems: list[Problem] = []
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, Mapping):
+        raise InputError(
+            [Problem("config-shape", source, _show(raw), "a mapping of keys to values")]
+        )
+    properties: dict[str, dict[str, Any]] = config_schema()["properties"]
+    values = {key: rules["default"] for key, rules in properties.items()}
+    for key, value in raw.items():
+        if key not in properties:
+            near = difflib.get_close_matches(str(key), properties, n=1)
+            problems.append(
+                Problem(
+                    "config-key",
+                    source,
+                    f"the unknown key {_show(key)}",
+                    f"keys out of {', '.join(properties)}",
+                    cause=f"did you mean {near[0]!r}?" if near else "",
+                )
+            )
+            continue
+        values[key] = _coerced(value, properties[key])
+        if not _fits(values[key], properties[key]):
+            problems.append(
+                Problem(
+                    "config-value",
+                    source,
+                    _show(value),
+                    _wanted(properties[key]),
+                    field=key,
+                    cause=_cause(value, properties[key]),
+                )
+            )
+    if problems:
+        raise InputError(problems)
+    for key in ("splits", "plot_formats"):
+        values[key] = tuple(v for v in properties[key]["items"]["enum"] if v in values[key])
+    for key in ("benchmark_dir", "predictions_dir", "manifest", "own_metrics"):
+        values[key] = None if values[key] is None else Path(values[key])
+    values["iou"] = float(values["iou"])
+    return Config(**values)
+
+
+def read_config(path: str | Path) -> Config:
+    """Read a YAML configuration file; InputError for what is unreadable, no YAML or not valid."""
+    return normalise_config(read_yaml(path), source=str(path))
+
+
+def require_keys(path: str | Path) -> None:
+    """``InputError`` where a file is no YAML with keys, whichever they are."""
+    if not isinstance(read_yaml(path), Mapping):
+        wanted = "keys with values, such as those of the config that comes with the workflow"
+        raise InputError([Problem("not-yaml", str(path), "no keys at its top level", wanted)])
+
+
+def read_yaml(path: str | Path) -> object:
+    """What a YAML file holds; InputError for what is unreadable or no YAML."""
+    path = Path(path)
+    try:
+        return parse_yaml(read_input(path).decode("utf-8"))
+    except OSError as fault:
+        found = fault.strerror or type(fault).__name__
+        raise InputError([Problem("unreadable", str(path), found, "a YAML file")]) from fault
+    except ValueError as fault:
+        wanted = "a YAML file in UTF-8"
+        raise InputError([Problem("not-yaml", str(path), str(fault), wanted)]) from fault
+
+
+def _coerced(value: object, rules: Mapping[str, Any]) -> object:
+    """Text from a command line as the type that the schema wants; anything else untouched."""
+    kind = rules.get("type")
+    if kind == "array" and isinstance(value, str):
+        inner = value.strip()
+        if inner.startswith("[") and inner.endswith("]"):
+            inner = inner[1:-1]
+        return [part.strip().strip("'\"") for part in inner.split(",")]
+    if isinstance(value, str):
+        text = value.strip()
+        if kind == "boolean":
+            return _BOOLEANS.get(text.lower(), value)
+        if kind == "number" and _NUMBER.fullmatch(text):
+            return float(text)
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _fits(value: object, rules: Mapping[str, Any]) -> bool:
+    """Whether a value is what its entry in the schema says, and no oddity that a schema passes."""
+    import jsonschema
+
+    odd = (isinstance(value, float) and not math.isfinite(value)) or (
+        isinstance(value, str) and (not value.strip() or "\0" in value)
+    )
+    return not odd and bool(jsonschema.Draft202012Validator(rules).is_valid(value))
+
+
+def _wanted(rules: Mapping[str, Any]) -> str:
+    """What the schema allows, in words."""
+    if "enum" in rules:
+        return f"one of {', '.join(rules['enum'])}"
+    if rules["type"] == "array":
+        return f"a list out of {', '.join(rules['items']['enum'])}, each at most once"
+    if rules["type"] == "boolean":
+        return "true or false"
+    if rules["type"] == "number":
+        return f"a number above {rules['exclusiveMinimum']} and up to {rules['maximum']}"
+    return "a path"
+
+
+def _cause(value: object, rules: Mapping[str, Any]) -> str:
+    is_path = "string" in (rules.get("type") or ())
+    if is_path and isinstance(value, (int, float)):
+        return "a bare number or true/false is no text in YAML: quote it, or write ./ before it"
+    if value is None:
+        return "the key stands without a value: remove it for the default"
+    return ""
+
+
+def _show(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

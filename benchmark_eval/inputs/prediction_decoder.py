@@ -1,0 +1,394 @@
+"""Decoding a prediction file in pieces, straight into columns."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+
+from benchmark_eval.core.arrays import (
+    Box,
+    Floats,
+    Ints,
+    NumberColumns,
+    whole_column,
+)
+from benchmark_eval.core.duplicate_keys import has_repeated_keys, repeated
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
+from benchmark_eval.core.memory import available_memory, give_back_freed_memory
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import check_size, open_input
+
+PIECE = 512 * 1024
+"""Bytes of JSON text that are decoded at a time."""
+LONGEST_RECORD = 64 * 1024 * 1024
+"""Bytes of text without the end of a record after which the file is no list of detections."""
+MEMORY_PER_BYTE = 4.0
+"""Memory that an evaluation takes for each byte of JSON text, beside what it takes for none: some
+300 bytes a box (``make bench`` measures it), of which the text has 88 and may have fewer."""
+FREELY = 4 * 1024 * 1024
+"""Bytes of text that are read without asking what memory is free: numpy alone takes as much."""
+LISTING_PER_BYTE = 16.0
+"""The same for reading a faulty file as plain JSON, to list every fault."""
+MAX_LISTED = 1_000
+"""Faults of one kind in one file that are kept as text; beyond it they are only counted."""
+REASONS = {
+    "record-shape": "malformed",
+    "key-repeated": "malformed",
+    "id-type": "malformed",
+    "bbox-type": "malformed",
+    "score-type": "malformed",
+    "bbox-not-finite": "bad box",
+    "bbox-negative": "bad box",
+    "score-range": "score out of range",
+    "image-id-unknown": "unknown image id",
+    "category-id-unknown": "unknown category id",
+}
+"""Every fault of a record by its kind, and the reason under which a dropped record is counted."""
+
+
+class _Prediction(msgspec.Struct, gc=False):
+    # ids are floats here: 7.0 is an id as 7 is
+    image_id: float
+    category_id: float
+    bbox: Box
+    score: float
+
+
+KEYS = _Prediction.__struct_fields__
+
+
+@dataclass(slots=True)
+class Columns:
+    """Readable records as columns, ids as they stand in the file."""
+
+    image_id: Ints
+    category_id: Ints
+    boxes: Floats
+    score: Floats
+
+
+MOST_CUTS = 100
+"""Braces that are tried for a cut in one piece; records have no more within them."""
+_BETWEEN = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
+
+
+class _EndlessError(OSError):
+    """Text in which no record ends: no list of detections, however it goes on."""
+
+
+class _Source:
+    """A prediction file as a stream of text that ends before memory does.
+
+    ``OSError`` when there is more text than memory can hold the detections of, packed or not.
+    """
+
+    def __init__(self, path: Path, *, digest: bool) -> None:
+        self.packed = path.suffix == ".gz"
+        self._file = open_input(path)
+        self._hash = hashlib.sha256() if digest else None
+        self._stream = gzip.GzipFile(fileobj=cast("Any", self)) if self.packed else None
+        self._read = 0
+        self._most: float | None = None  # not yet asked for
+        if not self.packed:
+            try:
+                self._check(os.fstat(self._file.fileno()).st_size)
+            except OSError:
+                self._file.close()
+                raise
+
+    def __enter__(self) -> _Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._file.close()
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the file's bytes as stored, once all are read; blank if not wanted."""
+        while self.read(PIECE):
+            pass
+        return "" if self._hash is None else self._hash.hexdigest()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next ``size`` bytes as they are stored (what a packed file is unpacked from)."""
+        block = self._file.read(size)
+        if self._hash is not None:
+            self._hash.update(block)
+        return block
+
+    def text(self, size: int) -> bytes:
+        """The next ``size`` bytes of text, or what is left of it."""
+        block = self.read(size) if self._stream is None else self._stream.read(size)
+        self._read += len(block)
+        self._check(self._read)
+        return block
+
+    def _check(self, size: int) -> None:
+        """Refuse (``OSError``) text of ``size`` bytes where memory cannot hold its detections."""
+        if size > FREELY and size > self._limit():
+            check_size(size, MEMORY_PER_BYTE)
+
+    def _limit(self) -> float:
+        """The bytes of text that there was memory for when it was first asked for."""
+        if self._most is None:
+            free = available_memory()
+            self._most = math.inf if free is None else free / MEMORY_PER_BYTE
+        return self._most
+
+    def read_all(self) -> bytes:
+        """All text, for reading it as plain JSON; ``MemoryError`` where there is too little."""
+        give_back_freed_memory()
+        self._most = None
+        most = self._limit() * MEMORY_PER_BYTE / LISTING_PER_BYTE
+        blocks = []
+        while block := self.text(PIECE):
+            blocks.append(block)
+            if self._read > most:
+                raise MemoryError
+        return b"".join(blocks)
+
+
+def _pieces(stream: _Source) -> Iterator[memoryview]:
+    """The text of a JSON list in pieces that are lists themselves, cut between two records.
+
+    A piece lies in a buffer that the next one overwrites. A cut at ``},{`` that is not between
+    two top-level records (inside a nested list or a text)
+    leaves a piece with unbalanced brackets or quotes, which the decoder refuses; the caller
+    then falls back to reading the whole file. So a wrong cut can never give wrong records.
+    """
+    text = bytearray()
+    while block := stream.text(PIECE):
+        text += block
+        cut = _last_cut(text)
+        if cut is None:
+            if len(text) > LONGEST_RECORD:
+                raise _EndlessError(f"{len(text):,} bytes of text without the end of a record")
+            continue
+        end, start = cut[0] + 1, cut[1] - 2
+        # what stands between the two records makes room for the brackets
+        text[end] = ord("]")
+        with memoryview(text) as whole, whole[: end + 1] as piece:
+            yield piece
+        text[start] = ord("[")
+        del text[:start]
+    with memoryview(text) as piece:
+        yield piece
+
+
+def _last_cut(text: bytearray) -> tuple[int, int] | None:
+    """Where the last ``},{`` of the text lies, as the span from its first brace to its last."""
+    end = len(text)
+    for _ in range(MOST_CUTS):
+        brace = text.rfind(b"{", 0, end)
+        start = text.rfind(b"}", 0, max(brace, 0))
+        if start < 0:
+            return None
+        if found := _BETWEEN.match(text, start, brace + 1):
+            return found.span()
+        end = brace
+    return None
+
+
+def _typed_columns(stream: _Source) -> Columns:
+    """Decode piece by piece; ``msgspec.DecodeError`` at the first fault."""
+    decoder = msgspec.json.Decoder(list[_Prediction])
+    columns = NumberColumns(_Prediction)
+    parts: dict[str, list[Any]] = {name: [] for name in _Prediction.__struct_fields__}
+    for piece in _pieces(stream):
+        try:
+            found: dict[str, Any] = columns.of(decoder.decode(piece))
+            for name in ("image_id", "category_id"):
+                found[name] = whole_column(found[name])
+        except msgspec.DecodeError as fault:
+            done = sum(map(len, parts["score"]))
+            raise msgspec.DecodeError(f"after {done} records: {fault}") from None
+        _require_single_keys(piece, len(found["score"]))
+        for name, column in found.items():
+            parts[name].append(column)
+    image_id, category_id, boxes, score = (np.concatenate(part) for part in parts.values())
+    return Columns(image_id, category_id, boxes, score)
+
+
+def _require_single_keys(piece: bytes | memoryview, n_records: int) -> None:
+    """``msgspec.DecodeError`` where a record has one of its keys twice: the last would count."""
+    try:
+        if not has_repeated_keys(piece, n_records, KEYS, plain_json):
+            return
+    except ValueError as fault:
+        raise msgspec.DecodeError(str(fault)) from None
+    raise msgspec.DecodeError("a key stands twice in one record")
+
+
+def _records(data: bytes, file: str) -> list[Any]:
+    """The file as plain JSON; ``InputError`` when it is no JSON list."""
+    try:
+        tree = plain_json(data.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise InputError(
+            [
+                Problem(
+                    "not-json",
+                    file,
+                    f"no JSON ({str(error)[:200] or type(error).__name__})",
+                    "a JSON list of detections",
+                    cause="a half-written or damaged file",
+                )
+            ]
+        ) from None
+    if not isinstance(tree, list):
+        keys = ", ".join(map(str, tree))[:80] if isinstance(tree, dict) else ""
+        raise InputError(
+            [
+                Problem(
+                    "not-a-list",
+                    file,
+                    f"a JSON {type(tree).__name__}" + (f" with the keys {keys}" if keys else ""),
+                    "a JSON list of {image_id, category_id, bbox, score}",
+                    cause="a whole COCO file instead of its results" if keys else "",
+                )
+            ]
+        )
+    return tree
+
+
+class Faults:
+    """Collects the faults of one file and which records they strike."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[tuple[int, Problem]] = []
+        self.reason: dict[int, str] = {}
+        self.count: Counter[str] = Counter()
+
+    def add(self, row: int, kind: str, name: str, found: str, wanted: str, cause: str = "") -> None:
+        """One fault of record ``row``; ``kind`` is one of ``REASONS``."""
+        self.reason.setdefault(row, REASONS[kind])
+        self.count[kind] += 1
+        if self.count[kind] <= MAX_LISTED:
+            where = f"record {row}"
+            self.problems.append((row, Problem(kind, self.file, found, wanted, where, name, cause)))
+
+    def in_file_order(self) -> list[Problem]:
+        """The faults by record; of a kind with very many the first ones, then how many more."""
+        told = [problem for _, problem in sorted(self.problems, key=lambda p: p[0])]
+        for kind, count in self.count.items():
+            more = count - MAX_LISTED
+            if more > 0:
+                wanted = next(p.wanted for p in told if p.kind == kind)
+                told.append(Problem(kind, self.file, f"{more:,} more", wanted, times=more))
+        return told
+
+
+def _tolerant_columns(data: bytes, faults: Faults) -> tuple[Columns, Ints]:
+    """Every record that has the right types, as columns, and its place in the file."""
+    rows: list[int] = []
+    ids: list[int] = []
+    kinds: list[int] = []
+    boxes: list[list[float]] = []
+    scores: list[float] = []
+    for row, record in enumerate(_records(data, faults.file)):
+        if not isinstance(record, dict):
+            faults.add(row, "record-shape", "", show(record), "a JSON object")
+            continue
+        for name, values in repeated(record, KEYS):
+            found = f"{name} twice: {' and '.join(map(show, values))}"
+            faults.add(row, "key-repeated", name, found, "each key once in a record")
+        numbers: dict[str, int] = {}
+        for name in ("image_id", "category_id"):
+            value = as_id(record.get(name))
+            if value is None:
+                wanted = "an integer of this split" if name == "image_id" else "an integer"
+                found = show(record[name]) if name in record else "nothing"
+                faults.add(row, "id-type", name, found, f"{name} must be {wanted}")
+            else:
+                numbers[name] = value
+        box = record.get("bbox")
+        if not (isinstance(box, list) and len(box) == 4):
+            found = show(box) if "bbox" in record else "nothing"
+            faults.add(row, "bbox-type", "bbox", found, "four numbers [x, y, w, h] in px")
+        elif not all(isinstance(v, int | float) and not isinstance(v, bool) for v in box):
+            faults.add(row, "bbox-type", "bbox", show(box), "four numbers [x, y, w, h] in px")
+        elif not all(map(is_number, box)):
+            faults.add(
+                row, "bbox-not-finite", "bbox", show(box), "finite numbers", "bbox not finite"
+            )
+        score = record.get("score")
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            found = show(score) if "score" in record else "nothing"
+            faults.add(row, "score-type", "score", found, "score must be a number")
+        elif not is_number(score):
+            faults.add(row, "score-range", "score", show(score), "a number in [0, 1]")
+        if row not in faults.reason:
+            assert isinstance(box, list)
+            assert isinstance(score, int | float)
+            rows.append(row)
+            ids.append(numbers["image_id"])
+            kinds.append(numbers["category_id"])
+            boxes.append([float(v) for v in box])
+            scores.append(float(score))
+    return (
+        Columns(
+            np.array(ids, np.int64),
+            np.array(kinds, np.int64),
+            np.array(boxes, np.float64).reshape(-1, 4),
+            np.array(scores, np.float64),
+        ),
+        np.array(rows, np.int64),
+    )
+
+
+def read_columns(path: Path, faults: Faults, *, digest: bool) -> tuple[Columns, Ints, str]:
+    """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
+    try:
+        with _Source(path, digest=digest) as stream:
+            columns = _typed_columns(stream)
+            return columns, np.arange(len(columns.score)), stream.sha256
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        first = str(error)  # told fault by fault below, outside the handler: no context is chained
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, faults.file, error) from None
+    except MemoryError:
+        raise _no_memory(faults.file, "") from None
+    try:
+        with _Source(path, digest=digest) as stream:
+            data, sha256 = stream.read_all(), stream.sha256
+        columns, place = _tolerant_columns(data, faults)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, faults.file, error) from None
+    except MemoryError:
+        raise _no_memory(faults.file, first) from None
+    return columns, place, sha256
+
+
+def _unreadable(path: Path, file: str, error: Exception) -> InputError:
+    what = getattr(error, "strerror", None) or str(error)
+    cause = ""
+    if path.suffix == ".gz" and not getattr(error, "errno", None):
+        cause = "a truncated or damaged gzip file"
+    if isinstance(error, _EndlessError):
+        cause = "no list of detections, or one made to fill the memory"
+    return InputError([Problem("unreadable", file, what, "a readable file", cause=cause)])
+
+
+def _no_memory(file: str, first: str) -> InputError:
+    """There is too little memory; ``first`` is the fault that the file was read again for."""
+    found, wanted = "more detections than the memory that is free holds", "less, or more memory"
+    if first:
+        found = f"{first}, in a file too large for the memory that is free to list its faults"
+        wanted = "a JSON list of {image_id, category_id, bbox, score}"
+    return InputError([Problem("unreadable", file, found, wanted)])

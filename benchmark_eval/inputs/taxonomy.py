@@ -1,0 +1,150 @@
+"""Reading ``species_taxonomy.csv``: one row a species, as text."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmark_eval.core.csv_text import separator_hint
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.protocol import OOD_BANDS, RANKS, TAXONOMY
+
+# What a blank rank or band may look like in a CSV (the benchmark's evaluator reads the file
+# with pandas' defaults, which take these for "missing").
+BLANK = frozenset(
+    [
+        "",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "None",
+        "n/a",
+        "nan",
+        "null",
+    ]
+)
+
+
+def _blank(text: str | None) -> str:
+    """The cell's text, or the empty string for anything that means "missing"."""
+    if text is None or text in BLANK or not text.strip():
+        return ""
+    return text
+
+
+def _header_faults(header: Sequence[str]) -> Iterator[Problem]:
+    for name in dict.fromkeys(header):
+        if name.strip() and header.count(name) > 1:
+            yield Problem(
+                "repeated-column",
+                TAXONOMY,
+                f"the column {name!r} {header.count(name)} times",
+                "each column once",
+                "line 1",
+            )
+    missing = [c for c in ("scientificName", *RANKS) if c not in header]
+    if missing:
+        yield Problem(
+            "missing-column",
+            TAXONOMY,
+            f"columns {', '.join(header) or 'none'}",
+            f"also the columns {', '.join(missing)}",
+            "line 1",
+            cause=separator_hint(header),
+        )
+
+
+def read_taxonomy(
+    path: Path, digests: dict[str, str], problems: list[Problem]
+) -> dict[str, dict[str, str]]:
+    """Rows by species name; blank cells and absent optional columns are empty strings."""
+    try:
+        data = read_input(path)
+        text = data.decode("utf-8-sig")
+    except FileNotFoundError:
+        problems.append(
+            Problem(
+                "missing-file",
+                TAXONOMY,
+                "no such file",
+                "the benchmark's taxonomy",
+                cause="benchmark_dir is not the unpacked benchmark",
+            )
+        )
+        return {}
+    except OSError as error:
+        problems.append(
+            Problem("unreadable", TAXONOMY, error.strerror or str(error), "a readable file")
+        )
+        return {}
+    except UnicodeDecodeError as error:
+        problems.append(
+            Problem("not-utf8", TAXONOMY, f"byte {error.start} is not UTF-8", "a CSV in UTF-8")
+        )
+        return {}
+    digests[TAXONOMY] = hashlib.sha256(data).hexdigest()
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    header = rows.fieldnames or []
+    faults = list(_header_faults(header))
+    if faults:
+        problems += faults
+        return {}  # rows cannot be read while a column is missing or stands twice
+    table: dict[str, dict[str, str]] = {}
+    for row in rows:
+        where = f"line {rows.line_num}"
+        name = row["scientificName"] or ""
+        if None in row or any(value is None for value in row.values()):
+            problems.append(
+                Problem(
+                    "row-length",
+                    TAXONOMY,
+                    "another number of cells than the header has",
+                    f"{len(header)} cells",
+                    where,
+                )
+            )
+            continue
+        if name in table:
+            problems.append(
+                Problem(
+                    "species-repeated",
+                    TAXONOMY,
+                    f"{name!r} a second time",
+                    "each species once",
+                    where,
+                    "scientificName",
+                )
+            )
+            continue
+        table[name] = {
+            column: _blank(row.get(column))
+            for column in (*RANKS, "benchmark_role", "target_band", "distance_band_vs_trainable")
+        }
+        band = table[name]["target_band"]
+        if band and band not in OOD_BANDS:
+            problems.append(
+                Problem(
+                    "target-band",
+                    TAXONOMY,
+                    repr(band),
+                    f"blank or one of {', '.join(OOD_BANDS)}",
+                    where,
+                    "target_band",
+                )
+            )
+    return table

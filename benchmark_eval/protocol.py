@@ -1,0 +1,24 @@
+"""Names that the benchmark fixes: splits, bands, regimes and files. Imports nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ANNOTATIONS = Path("detection") / "annotations_coco"
+KNOWN_SPLITS = ("iid_test", "inat_test", "semantic_ood", "train")
+DEFAULT_SPLITS = ("iid_test", "inat_test", "semantic_ood")
+NAMED_SPLITS = ("iid_test", "inat_test")
+"""Splits whose species a model was trained on, so that a right species name is possible."""
+TAXONOMY = "species_taxonomy.csv"
+RANKS = ("subfamily", "tribe", "genus")
+REGIMES = ("global_uniform", "incremental_natural", "incremental_uniform_targets")
+"""The three ways to spend an annotation budget, in the order of every table."""
+ALL = "all"
+"""``k_or_p`` of global_uniform with every training image."""
+OOD_BANDS = ("near_genus", "mid_tribe", "far_tribe")
+"""Taxonomic distance of an unseen species from the training species, nearest first."""
+
+
+def file_names(split: str) -> tuple[str, str]:
+    """The two names that a split's prediction file can have."""
+    return f"{split}_predictions.json", f"{split}_predictions.json.gz"

@@ -1,0 +1,1 @@
+"""One model's result: its types, metrics and files."""

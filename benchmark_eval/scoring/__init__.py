@@ -1,0 +1,1 @@
+"""From columns to one model's numbers."""

@@ -1,0 +1,317 @@
+"""One model on the benchmark: read, match once, run the families, put the result together."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from benchmark_eval import __version__
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.benchmark_index import open_benchmark
+from benchmark_eval.inputs.prediction_files import predictions_file
+from benchmark_eval.inputs.predictions import OnInvalid, Predictions, check_predictions
+from benchmark_eval.pipeline.provenance_check import (
+    OF_A_MODEL,
+    read_stamp,
+    require_promised,
+    require_promised_benchmark,
+    require_promised_options,
+)
+from benchmark_eval.protocol import DEFAULT_SPLITS, KNOWN_SPLITS
+from benchmark_eval.results.schema import (
+    SCHEMA_VERSION,
+    Engine,
+    Evaluation,
+    Provenance,
+    RunConfig,
+    SplitEvaluation,
+    to_dict,
+)
+from benchmark_eval.results.true_positives import HitTable
+from benchmark_eval.scoring.coco import (
+    MATCH_THRESHOLDS,
+    N_AREAS,
+    Scorer,
+    Suite,
+    match_coco,
+    score_suite,
+)
+from benchmark_eval.scoring.detections import order_detections
+from benchmark_eval.scoring.diagnostics import notes_of, warnings_of
+from benchmark_eval.scoring.diagnostics.evidence import Evidence
+from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
+from benchmark_eval.scoring.matching import localise
+from benchmark_eval.scoring.metrics.calibration import calibration
+from benchmark_eval.scoring.metrics.chance import chance
+from benchmark_eval.scoring.metrics.class_imbalance import class_imbalance
+from benchmark_eval.scoring.metrics.confusions import confusions
+from benchmark_eval.scoring.metrics.decomposition import decomposition
+from benchmark_eval.scoring.metrics.density import density
+from benchmark_eval.scoring.metrics.detection_cap import detection_cap
+from benchmark_eval.scoring.metrics.hierarchical import hierarchical
+from benchmark_eval.scoring.metrics.ood_by_band import ood_by_band
+from benchmark_eval.scoring.metrics.operating_point import operating_point
+from benchmark_eval.scoring.metrics.per_species import per_species
+from benchmark_eval.scoring.metrics.prediction_density import prediction_density
+from benchmark_eval.scoring.metrics.summary import HitConfidence, headline, summary
+from benchmark_eval.scoring.pairs import find_pairs
+from benchmark_eval.scoring.split_data import SplitData, agreement, hit_table
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What shapes the numbers of an evaluation. ``UsageError`` on values that make no sense.
+
+    ``iou`` in (0, 1] drives everything but AP and AR; ``engine`` says who scores the COCO
+    families; ``on_invalid`` whether an invalid record stops the run or is left out and counted.
+    """
+
+    splits: tuple[str, ...] = DEFAULT_SPLITS
+    iou: float = 0.5
+    engine: Engine = "fast"
+    on_invalid: OnInvalid = "error"
+
+    def __post_init__(self) -> None:
+        faults = []
+        if not self.splits:
+            faults.append("splits is empty; at least one is wanted")
+        odd = [s for s in self.splits if s not in KNOWN_SPLITS]
+        if odd:
+            faults.append(f"splits: unknown {', '.join(odd)}; known are {', '.join(KNOWN_SPLITS)}")
+        if len(set(self.splits)) < len(self.splits):
+            faults.append(f"splits: one stands twice in {', '.join(self.splits)}")
+        number = isinstance(self.iou, int | float) and not isinstance(self.iou, bool)
+        if not (number and 0 < self.iou <= 1):
+            faults.append(f"iou is {self.iou!r}; wanted is a number in (0, 1]")
+        if self.engine not in get_args(Engine):
+            faults.append(f"engine is {self.engine!r}; wanted is one of {get_args(Engine)}")
+        if self.on_invalid not in get_args(OnInvalid):
+            faults.append(
+                f"on_invalid is {self.on_invalid!r}; wanted is one of {get_args(OnInvalid)}"
+            )
+        if faults:
+            raise UsageError("; ".join(faults))
+
+
+def run_evaluation(
+    benchmark_dir: str | Path | Benchmark,
+    predictions_dir: str | Path,
+    splits: Sequence[str] = DEFAULT_SPLITS,
+    iou: float = 0.5,
+    quiet: bool = False,
+    *,
+    engine: Engine = "fast",
+    on_invalid: OnInvalid = "error",
+    model_name: str = "model",
+) -> dict[str, Any]:
+    """Score one model and return everything that ``<model>_summary.json`` holds, as plain dicts.
+
+    ``benchmark_dir`` is the unpacked benchmark (or an index file, or a loaded ``Benchmark``);
+    ``predictions_dir`` holds ``<split>_predictions.json`` for each of ``splits``. Writes no
+    file; prints the report unless ``quiet``. Raises ``InputError`` with every fault of the
+    inputs, ``UsageError`` on options that make no sense.
+    """
+    options = Options(tuple(splits), iou, engine, on_invalid)
+    evaluation, _ = evaluate(benchmark_dir, predictions_dir, model_name, options)
+    if not quiet:
+        from benchmark_eval.results.model_report import render_text
+
+        print(render_text(evaluation))
+    return to_dict(evaluation)
+
+
+def evaluate_to_files(
+    *,
+    benchmark: str | Path | Benchmark,
+    predictions_dir: str | Path,
+    output_dir: str | Path,
+    model_name: str,
+    splits: Sequence[str] = DEFAULT_SPLITS,
+    iou: float = 0.5,
+    engine: Engine = "fast",
+    on_invalid: OnInvalid = "error",
+    detections: bool = True,
+    quiet: bool = True,
+    stamp: str | Path | None = None,
+) -> Evaluation:
+    """Score one model and write its files into ``output_dir``, all or none of them.
+
+    With ``stamp``, a ``<state>/models/<model>.json`` of the workflow, what was read, the options
+    and the code must be what that stamp says.
+
+    Files: ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt`` and,
+    with ``detections``, ``_detections.csv``. Raises as ``run_evaluation`` does.
+    """
+    from benchmark_eval.inputs.model_names import name_fault
+    from benchmark_eval.results.writers import write_evaluation
+
+    fault = name_fault(model_name)
+    if fault:
+        raise UsageError(f"model name {model_name!r}: {fault}")
+    options = Options(tuple(splits), iou, engine, on_invalid)
+    promised = None if stamp is None else read_stamp(stamp, *OF_A_MODEL)
+    loaded = open_benchmark(benchmark)
+    if stamp is not None:
+        state = Path(stamp).resolve().parents[1]
+        require_promised_benchmark(state, loaded.digests, benchmark)
+    evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
+    if promised is not None:
+        inputs = evaluation.provenance.inputs
+        read = {s: inputs[f"predictions/{s}"] for s in options.splits}
+        require_promised(promised["predictions"], read, "predictions of")
+        require_promised_options(promised, evaluation)
+    report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
+    if not quiet:
+        print(report)
+    for split, result in evaluation.per_split.items():
+        for warning in result.warnings:
+            print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
+            log.info("%s, %s: warning: %s", model_name, split, warning)
+        for note in result.notes:
+            log.info("%s, %s: %s", model_name, split, note)
+    return evaluation
+
+
+def evaluate(
+    benchmark: str | Path | Benchmark,
+    predictions_dir: str | Path,
+    model_name: str,
+    options: Options,
+    *,
+    hits: bool = False,
+) -> tuple[Evaluation, list[HitTable]]:
+    """Score one model; also its hits as columns, a table a split, where ``hits`` asks for them.
+
+    Faults of all prediction files are collected before any is raised.
+    """
+    loaded = open_benchmark(benchmark)
+    truths = [loaded.split(split) for split in options.splits]
+    per_split: dict[str, SplitEvaluation] = {}
+    confidence: dict[str, HitConfidence] = {}
+    tables: list[HitTable] = []
+    inputs = {f"benchmark/{name}": digest for name, digest in loaded.digests.items()}
+    problems: list[Problem] = []
+    for truth in truths:
+        try:
+            path = predictions_file(predictions_dir, truth.name)
+            checked = check_predictions(path, loaded, truth.name)
+            if checked.problems and options.on_invalid == "error":
+                raise InputError(with_likely_causes(checked, loaded, truth.name))
+        except InputError as fault:
+            problems += fault.problems
+            continue
+        if problems:
+            continue  # only the faults of the other files are wanted now
+        predictions = checked.predictions
+        inputs[f"predictions/{truth.name}"] = predictions.sha256
+        data, per_split[truth.name] = evaluate_split(loaded, truth.name, predictions, options)
+        confidence[truth.name] = hit_confidence(data)
+        if hits:
+            tables.append(hit_table(data))
+    if problems:
+        raise InputError(problems)
+    evaluation = Evaluation(
+        schema_version=SCHEMA_VERSION,
+        model=model_name,
+        headline=headline(per_split),
+        summary=summary(per_split, confidence),
+        per_split=per_split,
+        config=RunConfig(
+            iou_threshold=float(options.iou),
+            splits=list(options.splits),
+            engine=options.engine,
+            on_invalid=options.on_invalid,
+        ),
+        provenance=Provenance(
+            package_version=__version__,
+            schema_version=SCHEMA_VERSION,
+            scoring_code=_scoring_code(),
+            inputs=dict(sorted(inputs.items())),
+            benchmark=loaded.description,
+        ),
+    )
+    return evaluation, tables
+
+
+def _scoring_code() -> str:
+    from benchmark_eval.core.code_digest import code_digest
+
+    return code_digest("scoring")
+
+
+def evaluate_split(
+    benchmark: Benchmark, split: str, predictions: Predictions, options: Options
+) -> tuple[SplitData, SplitEvaluation]:
+    """Match one split's detections once and run every family on it."""
+    truth = benchmark.split(split)
+    categories = benchmark.categories
+    detections = order_detections(predictions, len(categories.ids))
+    pairs = find_pairs(detections, truth, min(float(MATCH_THRESHOLDS[0]), options.iou))
+    local = localise(detections, truth, pairs, options.iou)
+    data = SplitData(
+        categories=categories,
+        truth=truth,
+        detections=detections,
+        pairs=pairs,
+        local=local,
+        agreement=agreement(
+            categories, detections.category[local.hit], truth.category[local.hit_truth]
+        ),
+    )
+    by_species = Suite.by_species(detections, truth, len(categories.ids))
+    as_one = Suite.class_agnostic(detections, truth)
+    match_as_one = match_coco(as_one, detections, truth, pairs)
+    score = _scorer(options.engine)
+    match_by_species = match_coco(by_species, detections, truth, pairs)
+    species_scores = score(by_species, detections, truth, match_by_species, N_AREAS)
+    coco = species_scores.metrics()
+    agnostic = score(as_one, detections, truth, match_as_one, N_AREAS).metrics()
+    species = per_species(data, species_scores)
+    bands: dict[str, Any] = {}
+    if split == "semantic_ood":
+        bands["ood_by_band"] = ood_by_band(data, as_one, match_as_one, score)
+    evidence = Evidence(predictions, truth, benchmark)
+    return data, SplitEvaluation(
+        warnings=warnings_of(evidence),
+        notes=notes_of(evidence),
+        n_predictions=len(detections),
+        prediction_density=prediction_density(data),
+        coco=coco,
+        per_species=species,
+        class_agnostic=agnostic,
+        calibration=calibration(data),
+        hierarchical=hierarchical(data),
+        class_imbalance=class_imbalance(benchmark, split, species),
+        decomposition=decomposition(data, predictions, coco.AP_50, agnostic.AP_50),
+        density=density(data),
+        chance=chance(data),
+        confusions=confusions(data),
+        detection_cap=detection_cap(data, as_one, match_as_one),
+        operating_point=operating_point(data),
+        **bands,
+    )
+
+
+def _scorer(engine: Engine) -> Scorer:
+    """Who turns suites into precision and recall."""
+    if engine == "pycocotools":
+        from benchmark_eval.scoring.pycocotools_engine import score_with_pycocotools
+
+        return score_with_pycocotools
+    return score_suite
+
+
+def hit_confidence(data: SplitData) -> HitConfidence:
+    """The scores of a split's hits, and their true species' bands."""
+    band = np.array([*data.categories.distance_band, ""])[data.hit_true]
+    return HitConfidence(data.detections.score[data.local.hit], band)

@@ -1,0 +1,28 @@
+"""What COCO's cap of 100 detections an image hides on dense plates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmark_eval.results.schema import DetectionCap
+from benchmark_eval.scoring.coco import CAPS, Suite, recall_at
+from benchmark_eval.scoring.matching import Match
+from benchmark_eval.scoring.split_data import SplitData
+
+HIGHER_CAP = 300
+
+
+def detection_cap(data: SplitData, suite: Suite, match: Match) -> DetectionCap:
+    """Class-agnostic AR at caps of 100 and 300 and without one, and how many boxes that is (ours).
+
+    ``suite`` and ``match`` are the class-agnostic ones of the split.
+    """
+    per_image = np.bincount(data.detections.image, minlength=len(data.truth.image_ids))
+    over = np.maximum(per_image - CAPS[-1], 0)
+    return DetectionCap(
+        n_images_over_100=int(np.count_nonzero(over)),
+        n_boxes_over_100=int(over.sum()),
+        AR_100=recall_at(suite, match, data.truth, CAPS[-1]),
+        AR_300=recall_at(suite, match, data.truth, HIGHER_CAP),
+        AR_uncapped=recall_at(suite, match, data.truth, None),
+    )

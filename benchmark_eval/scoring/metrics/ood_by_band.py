@@ -1,0 +1,87 @@
+"""Unseen species by taxonomic distance: each band scored alone on the images that hold it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmark_eval.core.arrays import Bools, Floats
+from benchmark_eval.core.numbers import mean, share
+from benchmark_eval.protocol import OOD_BANDS
+from benchmark_eval.results.schema import OodBand, OodByBand
+from benchmark_eval.scoring.coco import AT_50, CAPS, Scorer, Scores, Suite, match_coco, mean_defined
+from benchmark_eval.scoring.matching import Match, localise
+from benchmark_eval.scoring.split_data import SplitData, agreement
+
+
+def ood_by_band(data: SplitData, suite: Suite, match: Match, score: Scorer) -> OodByBand:
+    """Class-agnostic AP and AR, agreement and confidence per distance band (benchmark evaluator).
+
+    A band is its annotations alone (crowd as crowd; other bands' annotations dropped), the
+    images that hold at least one, and every prediction on them. ``suite`` and ``match`` are the
+    split's class-agnostic ones; they serve a band wherever its images hold nothing else.
+    ``score`` is the engine.
+    """
+    return OodByBand(
+        by_band={name: _band(data, suite, match, keep, score) for name, keep in band_rows(data)}
+    )
+
+
+def band_rows(data: SplitData) -> list[tuple[str, Bools]]:
+    """The bands that the split's annotations hold, nearest first, with their annotations."""
+    band = np.array([*data.categories.distance_band, ""])
+    listed = np.zeros(len(band), np.bool_)
+    listed[data.truth.listed] = True
+    of_annotation = np.where(listed, band, "")[data.truth.category]
+    rows = [(name, of_annotation == name) for name in OOD_BANDS]
+    return [(name, keep) for name, keep in rows if keep.any()]
+
+
+def band_suite(data: SplitData, suite: Suite, keep: Bools) -> tuple[Suite, Bools]:
+    """The class-agnostic suite on the annotations ``keep``, and whether each detection is in."""
+    images = np.zeros(len(data.truth.image_ids), np.bool_)
+    images[data.truth.image[keep]] = True
+    inside = images[data.detections.image]
+    return suite.restricted(inside, keep), inside
+
+
+def band_ap(scores: Scores) -> tuple[float | None, float | None, float | None]:
+    """AP_50, AP_50_95 and AR_100 over all areas."""
+    all_areas: Floats = scores.precision[0]
+    last = len(CAPS) - 1
+    return (
+        mean_defined(all_areas[AT_50]),
+        mean_defined(all_areas),
+        mean_defined(scores.recall[last]),
+    )
+
+
+def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Scorer) -> OodBand:
+    truth, detections = data.truth, data.detections
+    ours, inside = band_suite(data, suite, keep)
+    images = np.unique(truth.image[keep])
+    mixed = bool((~keep & np.isin(truth.image, images)).any())
+    if mixed:
+        match = match_coco(ours, detections, truth, data.pairs)
+        pairs = data.pairs.subset(keep[data.pairs.truth])
+        local = localise(detections, truth, pairs, data.local.iou)
+    else:
+        local = data.local
+    ap_50, ap_50_95, ar_100 = band_ap(score(ours, detections, truth, match, 1))
+    of_band = keep[local.hit_truth]
+    hit, hit_truth = local.hit[of_band], local.hit_truth[of_band]
+    agree = agreement(data.categories, detections.category[hit], truth.category[hit_truth])
+    n = len(hit)
+    return OodBand(
+        n_species=len(np.unique(truth.category[keep])),
+        n_annotations=int(keep.sum()),
+        n_images=len(images),
+        class_agnostic_AP_50=ap_50,
+        class_agnostic_AP_50_95=ap_50_95,
+        class_agnostic_AR_100=ar_100,
+        n_matched_tp=n,
+        correct_genus=share(int(agree.genus.sum()), n),
+        correct_tribe=share(int(agree.tribe.sum()), n),
+        correct_subfamily=share(int(agree.subfamily.sum()), n),
+        mean_confidence_matched=mean(detections.score[hit]),
+        mean_confidence_all_preds=mean(detections.score[inside]),
+    )

@@ -1,0 +1,1 @@
+"""Budgets and training subsets of the three regimes."""

@@ -1,0 +1,157 @@
+"""What a training condition costs: distinct images and annotated specimens.
+
+Exact where the condition's own training annotations are at hand, else the expected value over
+the random draw of each species' images from ``train.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from benchmark_eval.core.arrays import Floats
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.training.regimes import n_drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Distinct training images, and specimens that are trained on."""
+
+    n_images: float
+    n_specimens: float
+
+
+def drawn_share(regime: str, k_or_p: str, n_images: Floats, is_target: Floats) -> Floats:
+    """Share of each species' training images that a condition draws, one value a species.
+
+    ``n_images`` counts each species' distinct training images (0 where it has none, share 0);
+    ``is_target`` is 1 for target species. How many are drawn: ``benchmark_eval.training.regimes``.
+    """
+    drawn = n_drawn(regime, k_or_p, n_images.astype(np.int64), is_target > 0)
+    return np.divide(drawn, n_images, out=np.zeros(len(n_images)), where=n_images > 0)
+
+
+class ExpectedBudgets:
+    """Expected budgets of conditions on one benchmark; each is computed once."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._known: dict[tuple[str, str], Budget] = {}
+        train = benchmark.train
+        self._train = train
+        n_categories = len(benchmark.categories.ids)
+        self._is_target = np.array([bool(b) for b in benchmark.categories.target_band], np.float64)
+        if train is not None:
+            # rows come by ascending image, each (image, species) once
+            self._starts = np.flatnonzero(np.diff(train.image, prepend=-1))
+            self._n_images = np.bincount(train.category, minlength=n_categories).astype(np.float64)
+            objects = np.zeros(n_categories, np.int64)
+            np.add.at(objects, train.category, train.n_objects)
+            self._n_objects = objects
+
+    def budget(self, regime: str, k_or_p: str) -> Budget | None:
+        """The expected budget of a condition; None without training annotations.
+
+        An image is in if any of its species draws it: 1 - product of (1 - share) over its
+        species. Specimens of a species that did not draw the image are not trained on.
+        """
+        if self._train is None or not len(self._train.image):
+            return None
+        key = (regime, k_or_p)
+        if key not in self._known:
+            share = drawn_share(regime, k_or_p, self._n_images, self._is_target)
+            left_out = np.multiply.reduceat(1.0 - share[self._train.category], self._starts)
+            self._known[key] = Budget(
+                math.fsum((1.0 - left_out).tolist()),
+                math.fsum((share * self._n_objects).tolist()),
+            )
+        return self._known[key]
+
+
+class _Annotation(msgspec.Struct):
+    image_id: int
+    iscrowd: int | bool = 0
+
+
+class _Stamp(msgspec.Struct):
+    train_json_sha256: str = ""
+
+
+class _Info(msgspec.Struct):
+    training_subset: _Stamp | None = None
+
+
+class _Coco(msgspec.Struct):
+    annotations: list[_Annotation]
+    info: _Info | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExactBudget:
+    """The budget counted in one file of training annotations, and the file's SHA-256."""
+
+    budget: Budget
+    digest: str
+
+
+def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
+    """Count a condition's training annotations (COCO): images with a trained specimen, specimens.
+
+    Crowd regions are specimens that the condition does not train on. Raises InputError when the
+    file cannot be read, is no COCO file, or is no subset of the benchmark's ``train.json``.
+    """
+    try:
+        data = read_input(path)
+    except OSError as fault:
+        found = fault.strerror or type(fault).__name__
+        raise InputError(
+            [Problem("unreadable", str(path), found, "the training annotations (COCO)")]
+        ) from fault
+    try:
+        coco = msgspec.json.decode(data, type=_Coco)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise InputError(
+            [Problem("not-coco", str(path), str(fault), "training annotations (COCO JSON)")]
+        ) from fault
+    foreign = _foreign(path, coco, benchmark)
+    if foreign is not None:
+        raise InputError([foreign])
+    trained = [a.image_id for a in coco.annotations if not a.iscrowd]
+    return ExactBudget(
+        Budget(float(len(set(trained))), float(len(trained))), hashlib.sha256(data).hexdigest()
+    )
+
+
+def _foreign(path: Path, coco: _Coco, benchmark: Benchmark) -> Problem | None:
+    """Why the annotations cannot be a subset of the benchmark's training annotations."""
+    train = benchmark.splits.get("train")
+    if train is None:
+        return None
+    wanted = "a subset of the benchmark's train.json"
+    cause = "training annotations of another benchmark or another version of it"
+    stamp = coco.info.training_subset if coco.info else None
+    digest = next((d for f, d in benchmark.digests.items() if f.endswith("/train.json")), "")
+    if stamp is not None and digest and stamp.train_json_sha256 != digest:
+        found = f"a subset of the train.json with SHA-256 {stamp.train_json_sha256[:12]}..."
+        field = "info.training_subset"
+        return Problem("foreign-subset", str(path), found, wanted, "", field, cause)
+    there = dict(zip(train.image_ids.tolist(), np.bincount(
+        train.image, minlength=len(train.image_ids)).tolist(), strict=True))  # fmt: skip
+    for image, count in Counter(a.image_id for a in coco.annotations).items():
+        if image not in there:
+            found = f"image {image}, which train.json does not have"
+        elif count > there[image]:
+            found = f"{count} boxes on image {image}, which has {there[image]} in train.json"
+        else:
+            continue
+        return Problem("foreign-subset", str(path), found, wanted, "", "image_id", cause)
+    return None

@@ -1,0 +1,433 @@
+"""Training subsets of the three regimes, drawn from the benchmark's ``train.json``.
+
+Every species has its own random order of its training images, one for each regime and seed; a
+condition takes the first of them. So the subsets of a regime and seed are nested in k and in p,
+and nothing that is drawn hangs on any other species, condition or seed.
+
+A subset is COCO JSON: the images that any of their species has drawn, with all their boxes. Boxes
+of a species that has not drawn the image become crowd regions: specimens that are there and must
+not be trained on, so that a starved species stays starved on images which it shares with others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from benchmark_eval.core.arrays import Bools, Ints
+from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
+from benchmark_eval.core.csv_text import csv_text
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.rng import stream
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
+from benchmark_eval.inputs.manifest import Manifest, parse_budget, read_manifest
+from benchmark_eval.inputs.model_names import name_fault
+from benchmark_eval.protocol import ANNOTATIONS
+from benchmark_eval.training.budgets import Budget, ExpectedBudgets
+from benchmark_eval.training.regimes import GRID, SEEDS, condition_name, n_drawn
+
+TRAIN = ANNOTATIONS / "train.json"
+SUBSET_FILE = "train.json"
+IMAGE_LIST = "images.txt"
+BUDGETS = "budgets.csv"
+MANIFEST = "manifest.csv"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Draw:
+    """What a subset hangs on: a condition and a seed. ``k_or_p`` is canonical text."""
+
+    regime: str
+    k_or_p: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The subset's folder, such as ``gu_k5_s0``."""
+        return f"{condition_name(self.regime, self.k_or_p)}_s{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """One drawn subset. ``images`` and ``trained`` mark the rows of ``train.json``.
+
+    ``trained`` are the boxes to train on; the other boxes of the subset's images are crowd in it.
+    ``budget`` counts the images that hold a trained box, and those boxes.
+    """
+
+    draw: Draw
+    images: Bools
+    trained: Bools
+    budget: Budget
+
+
+class TrainingPool:
+    """``train.json`` as columns and as the text of its records, from which subsets are drawn."""
+
+    def __init__(self, benchmark_dir: str | Path) -> None:
+        """Read and check the benchmark; InputError with all its faults, or without train.json."""
+        directory = Path(benchmark_dir)
+        self.benchmark: Benchmark = load_benchmark(directory)
+        if self.benchmark.train is None:
+            raise InputError(
+                [
+                    Problem(
+                        "missing-file",
+                        TRAIN.as_posix(),
+                        "no such file",
+                        "the benchmark's training annotations",
+                    )
+                ]
+            )
+        problems: list[Problem] = []
+        raw = read_split(directory, directory / TRAIN, {}, problems)
+        if raw is None or problems:  # only if somebody writes to the file while we read it
+            raise InputError(problems)
+        self.columns: RawSplit = raw
+        self.digest = self.benchmark.digests[TRAIN.as_posix()]
+        self._data = (directory / TRAIN).read_bytes().removeprefix(b"\xef\xbb\xbf")
+        self._category = self.benchmark.categories.rows_of(raw.category)
+        order = np.argsort(raw.image_ids, kind="stable")
+        self._image = order[np.searchsorted(raw.image_ids, raw.image, sorter=order)]
+        self._pairs = self._species_images()
+
+    @cached_property
+    def _records(self) -> tuple[dict[str, msgspec.Raw], list[msgspec.Raw], list[msgspec.Raw]]:
+        tree = msgspec.json.decode(self._data, type=dict[str, msgspec.Raw])
+        images = msgspec.json.decode(tree["images"], type=list[msgspec.Raw])
+        annotations = msgspec.json.decode(tree["annotations"], type=list[msgspec.Raw])
+        return tree, images, annotations
+
+    @cached_property
+    def file_names(self) -> list[str]:
+        """The ``file_name`` of each image of ``train.json``; InputError where one has none."""
+        names: list[str] = []
+        problems: list[Problem] = []
+        for row, record in enumerate(self._records[1]):
+            name = msgspec.json.decode(record).get("file_name")
+            if not isinstance(name, str) or not name.strip() or "\n" in name:
+                found = "nothing" if name is None else repr(name)
+                where = f"image {self.columns.image_ids[row]}"
+                wanted = "the name of the image's file"
+                problems.append(
+                    Problem("file-name", TRAIN.as_posix(), found, wanted, where, "file_name")
+                )
+            names.append(str(name))
+        if problems:
+            raise InputError(problems)
+        return names
+
+    def _species_images(self) -> dict[int, Ints]:
+        """Rows of the images with a box to train on of each category row, by ascending id."""
+        usable = ~self.columns.crowd
+        n_images = max(len(self.columns.image_ids), 1)
+        pairs = np.unique(self._category[usable] * n_images + self._image[usable])
+        species, images = pairs // n_images, pairs % n_images
+        by_id = np.lexsort((self.columns.image_ids[images], species))
+        species, images = species[by_id], images[by_id]
+        present, first = np.unique(species, return_index=True)
+        return dict(zip(present.tolist(), np.split(images, first[1:]), strict=True))
+
+    @cached_property
+    def n_images(self) -> Ints:
+        """Distinct training images of each category row of the benchmark."""
+        counts = np.zeros(len(self.benchmark.categories.ids), np.int64)
+        for row, images in self._pairs.items():
+            counts[row] = len(images)
+        return counts
+
+    @cached_property
+    def is_target(self) -> Bools:
+        """Which category rows are target species."""
+        return np.array([bool(b) for b in self.benchmark.categories.target_band], np.bool_)
+
+    @cached_property
+    def expected(self) -> ExpectedBudgets:
+        """The expected budget of each condition."""
+        return ExpectedBudgets(self.benchmark)
+
+    def draw(self, draw: Draw) -> Subset:
+        """The subset of one condition and seed: always the same one."""
+        counts = n_drawn(draw.regime, draw.k_or_p, self.n_images, self.is_target)
+        width = max(len(self.columns.image_ids), 1)
+        taken: list[Ints] = [np.zeros(0, np.int64)]
+        for row, images in self._pairs.items():
+            name = self.benchmark.categories.names[row]
+            rng = stream(draw.seed, "training subset", draw.regime, name)
+            # raw words of the bit generator: numpy promises that these never change
+            order = np.argsort(rng.bit_generator.random_raw(len(images)), kind="stable")
+            taken.append(row * width + images[order[: counts[row]]])
+        trained = ~self.columns.crowd & np.isin(
+            self._category * width + self._image, np.concatenate(taken)
+        )
+        chosen = np.zeros(len(self.columns.image_ids), np.bool_)
+        chosen[self._image[trained]] = True
+        return Subset(draw, chosen, trained, Budget(float(chosen.sum()), float(trained.sum())))
+
+    def short_of(self, regime: str, k_or_p: str) -> list[str]:
+        """Species that have fewer training images than k, ascending by name; [] without a k."""
+        if regime == "incremental_natural" or k_or_p == "all":
+            return []
+        short = (self.n_images > 0) & (self.n_images < int(k_or_p))
+        if regime == "incremental_uniform_targets":
+            short &= self.is_target
+        return sorted(self.benchmark.categories.names[row] for row in np.flatnonzero(short))
+
+    def coco(self, subset: Subset) -> bytes:
+        """A subset as COCO JSON: the records of ``train.json``, untouched but for ``iscrowd``.
+
+        ``info.training_subset`` says what it is a subset of and how it was drawn.
+        """
+        tree, images, annotations = self._records
+        info: Any = msgspec.json.decode(tree["info"]) if "info" in tree else {}
+        drawn = subset.draw
+        stamp = {
+            "regime": drawn.regime,
+            "k_or_p": drawn.k_or_p,
+            "seed": drawn.seed,
+            "n_images": int(subset.budget.n_images),
+            "n_specimens": int(subset.budget.n_specimens),
+            "train_json_sha256": self.digest,
+        }
+        info = {**(info if isinstance(info, dict) else {}), "training_subset": stamp}
+        kept = np.flatnonzero(subset.images[self._image])
+        boxes = [
+            bytes(annotations[row])
+            if subset.trained[row] or self.columns.crowd[row]
+            else _as_crowd(annotations[row])
+            for row in kept.tolist()
+        ]
+        parts = {key: bytes(value) for key, value in tree.items()}
+        parts["images"] = _list([bytes(images[row]) for row in np.flatnonzero(subset.images)])
+        parts["annotations"] = _list(boxes)
+        parts = {"info": msgspec.json.encode(info)} | {
+            k: v for k, v in parts.items() if k != "info"
+        }
+        body = b",\n".join(msgspec.json.encode(key) + b":" + value for key, value in parts.items())
+        return b"{" + body + b"}\n"
+
+    def image_list(self, subset: Subset) -> str:
+        """The file names of a subset's images, one a line, in the order of ``train.json``."""
+        return "".join(f"{self.file_names[row]}\n" for row in np.flatnonzero(subset.images))
+
+
+def _as_crowd(record: msgspec.Raw) -> bytes:
+    entry = msgspec.json.decode(record)
+    entry["iscrowd"] = 1
+    return msgspec.json.encode(entry)
+
+
+def _list(records: Sequence[bytes]) -> bytes:
+    return b"[" + b",\n".join(records) + b"]"
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetRow:
+    """One row of ``budgets.csv``: a subset's exact budget beside its condition's expected one."""
+
+    draw: Draw
+    exact: Budget
+    expected: Budget
+    n_species_short: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetTree:
+    """What was written: a folder a subset, ``budgets.csv`` and the manifest.
+
+    ``short`` maps each condition in words to the species that have fewer images than its k.
+    """
+
+    folder: Path
+    manifest: Path
+    rows: tuple[SubsetRow, ...]
+    short: dict[str, list[str]]
+
+
+def write_subsets(
+    benchmark_dir: str | Path,
+    output_dir: str | Path,
+    *,
+    manifest: str | Path | None = None,
+    conditions: Iterable[tuple[str, str]] = GRID,
+    seeds: Iterable[int] = SEEDS,
+    architectures: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> SubsetTree:
+    """Draw and write training subsets; same inputs, same bytes.
+
+    Each goes into ``output_dir/<condition>_s<seed>/``: ``train.json`` (COCO) and ``images.txt``.
+    With ``manifest`` the conditions and seeds are its own, and its ``train_annotations`` column
+    is filled in; else they are ``conditions`` x ``seeds``, and ``output_dir/manifest.csv`` is
+    written, a row for each of ``architectures`` (none: a manifest without that column).
+    ``budgets.csv`` lists exact and expected budgets. UsageError or InputError before anything is
+    written, with all faults together.
+    """
+    output = Path(output_dir)
+    if manifest is None:
+        draws = draws_of(conditions, seeds)
+        manifest_path = output / MANIFEST
+        check_architectures(architectures)
+    else:
+        manifest_path = Path(manifest)
+        known = read_manifest(manifest_path)
+        draws = [Draw(e.regime, e.k_or_p, e.seed) for e in known.in_table_order()]
+        draws = list(dict.fromkeys(draws))
+    where = {draw: output / draw.name / SUBSET_FILE for draw in draws}
+    text = (
+        _new_manifest(draws, architectures, where, manifest_path)
+        if manifest is None
+        else _filled_manifest(known, where)
+    )
+    pool = TrainingPool(benchmark_dir)
+    pool.file_names  # noqa: B018 - told before the first file is written
+    rows: list[SubsetRow] = []
+    short: dict[str, list[str]] = {}
+    for done, draw in enumerate(draws, start=1):
+        subset = pool.draw(draw)
+        write_bytes_atomic(where[draw], pool.coco(subset))
+        write_text_atomic(where[draw].with_name(IMAGE_LIST), pool.image_list(subset))
+        expected = pool.expected.budget(draw.regime, draw.k_or_p) or Budget(0.0, 0.0)
+        lacking = pool.short_of(draw.regime, draw.k_or_p)
+        if lacking:
+            short[f"{draw.regime} k={draw.k_or_p}"] = lacking
+        rows.append(SubsetRow(draw, subset.budget, expected, len(lacking)))
+        if progress is not None:
+            progress("training subsets", done, len(draws))
+    write_text_atomic(output / BUDGETS, _budgets(rows))
+    write_text_atomic(manifest_path, text)
+    return SubsetTree(output, manifest_path, tuple(rows), short)
+
+
+def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:
+    """Every condition with every seed, in the order given; UsageError with all faults."""
+    faults: list[str] = []
+    draws: list[Draw] = []
+    wanted = list(dict.fromkeys(seeds))
+    faults += [f"seed {seed}: a whole number from 0 is wanted" for seed in wanted if seed < 0]
+    for regime, text in conditions:
+        parsed = parse_budget(regime, text)
+        if parsed is None:
+            faults.append(f"{regime} {text!r}: {_WANTED[regime]}")
+        else:
+            draws += [Draw(regime, parsed[1], seed) for seed in wanted]
+    if faults:
+        raise UsageError("; ".join(faults))
+    if not draws:
+        raise UsageError("no condition or no seed was given: nothing to draw")
+    return list(dict.fromkeys(draws))
+
+
+_WANTED = {
+    "global_uniform": "k must be a whole number from 1, or all",
+    "incremental_natural": "p must be above 0 and up to 1",
+    "incremental_uniform_targets": "k must be a whole number from 0",
+}
+
+
+def check_architectures(architectures: Sequence[str]) -> None:
+    """UsageError for names that cannot begin the name of a model, or stand twice."""
+    faults = [f"architecture {a!r}: a name {f}" for a in architectures if (f := name_fault(a))]
+    faults += [f"architecture {a!r} twice" for a in dict.fromkeys(architectures)
+               if architectures.count(a) > 1]  # fmt: skip
+    if faults:
+        raise UsageError("; ".join(faults))
+
+
+def _relative(path: Path, manifest: Path) -> str:
+    """A path as the manifest names it: from its own folder, with slashes."""
+    return Path(os.path.relpath(path.absolute(), manifest.absolute().parent)).as_posix()
+
+
+def model_names(draws: Iterable[Draw], architectures: Sequence[str]) -> list[str]:
+    """Names of the models that ``manifest_text`` lists, such as ``yolo11x_gu_k5_s0``."""
+    draws = list(draws)
+    if not architectures:
+        return [draw.name for draw in draws]
+    return [f"{architecture}_{draw.name}" for architecture in architectures for draw in draws]
+
+
+def manifest_text(
+    draws: Iterable[Draw], architectures: Sequence[str], annotations: Callable[[Draw], str]
+) -> str:
+    """A manifest as CSV: a row for each architecture and draw, ``annotations`` as last column."""
+    draws = list(draws)
+    header = ["model_name", "regime", "k_or_p", "seed", "architecture", "train_annotations"]
+    rows = [
+        [name, d.regime, d.k_or_p, str(d.seed), architecture, annotations(d)]
+        for name, (architecture, d) in zip(
+            model_names(draws, architectures),
+            itertools.product(architectures or [""], draws),
+            strict=True,
+        )
+    ]
+    if not architectures:
+        header, *rows = [[*row[:4], row[5]] for row in [header, *rows]]
+    return csv_text([header, *rows])
+
+
+def _new_manifest(
+    draws: Sequence[Draw], architectures: Sequence[str], where: dict[Draw, Path], manifest: Path
+) -> str:
+    return manifest_text(draws, architectures, lambda draw: _relative(where[draw], manifest))
+
+
+def _filled_manifest(manifest: Manifest, where: dict[Draw, Path]) -> str:
+    """The manifest's own rows and columns, with ``train_annotations`` filled in."""
+    text = manifest.path.read_text(encoding="utf-8-sig")
+    header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    column = "train_annotations"
+    if column not in header:
+        header.append(column)
+        rows = [[*row, ""] for row in rows]
+    at = header.index(column)
+    problems: list[Problem] = []
+    for row, entry in zip(rows, manifest.models, strict=True):
+        path = where[Draw(entry.regime, entry.k_or_p, entry.seed)]
+        there = entry.train_annotations
+        if there is not None and there.resolve() != path.resolve():
+            problems.append(
+                Problem(
+                    "train-annotations",
+                    str(manifest.path),
+                    repr(row[at]),
+                    f"a blank cell to fill, or {_relative(path, manifest.path)!r}",
+                    f"row {entry.row} (line {entry.line})",
+                    column,
+                    "empty the cell if the new subset is to take its place",
+                )
+            )
+        row[at] = _relative(path, manifest.path)
+    if problems:
+        raise InputError(problems)
+    return csv_text([header, *rows])
+
+
+def _budgets(rows: Iterable[SubsetRow]) -> str:
+    header = [
+        "regime", "k_or_p", "seed", "n_images", "n_specimens",
+        "expected_n_images", "expected_n_specimens", "n_species_short",
+    ]  # fmt: skip
+    table: list[Sequence[object]] = [header]
+    for row in rows:
+        d, exact, expected = row.draw, row.exact, row.expected
+        table.append(
+            [d.regime, d.k_or_p, d.seed, int(exact.n_images), int(exact.n_specimens),
+             repr(expected.n_images), repr(expected.n_specimens), row.n_species_short]
+        )  # fmt: skip
+    return csv_text(table)

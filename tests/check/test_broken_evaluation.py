@@ -1,0 +1,326 @@
+"""Evaluations that cannot end well: a full disk, a kill, files cut short. Nothing half is left."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation
+from support.layout import write_predictions, write_split, write_taxonomy
+
+from benchmark_eval.cli.main import main
+from benchmark_eval.core import atomic_write as files
+from benchmark_eval.core.atomic_write import write_together
+from benchmark_eval.inputs.benchmark_index import write_index
+from benchmark_eval.results import schema as results
+
+PROGRAM = Path(sys.executable).with_name("benchmark-eval")
+KILLS = 8
+FILES = ("detections.csv", "per_species.csv", "report.txt", "summary.csv", "summary.json")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A benchmark, two models' predictions (``old``, ``new``), many enough to take a while."""
+    truth = [[i, 1 + i % 3, [10, 10, 40, 40]] for i in range(1, 301)]
+    write_split(tmp_path, "iid_test", truth)
+    write_split(tmp_path, "train", truth)
+    write_taxonomy(tmp_path, [1, 2, 3])
+    for name, score in (("old", 0.3), ("new", 0.6)):
+        rows = [
+            [1 + i % 300, 1 + (1 + i % 300) % 3, [10 + i % 7, 10, 40, 40], score + i / 1e5]
+            for i in range(3000)
+        ]
+        write_predictions(tmp_path / name, "iid_test", rows)
+    return tmp_path
+
+
+def command(folder, predictions="new", output="out", benchmark="."):
+    return [
+        *["evaluate", "--quiet", "--splits", "iid_test", "--model-name", "m"],
+        *[
+            "--benchmark-dir",
+            str(folder / benchmark),
+            "--predictions-dir",
+            str(folder / predictions),
+        ],
+        *["--output-dir", str(folder / output)],
+    ]
+
+
+def run(*args, **options):
+    done = subprocess.run(
+        [PROGRAM, *args], capture_output=True, text=True, check=False, timeout=120, **options
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def result(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+def ends_with(code, args, words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == code
+    message = capsys.readouterr().err
+    assert [word for word in words if word not in message] == [], message
+
+
+# --------------------------------------------------------------------------------------------
+# Files cut short
+# --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.9, 0.999])
+def test_an_index_cut_short_is_told_and_nothing_written(folder, capsys, part):
+    write_index(folder, folder / "index.npz")
+    whole = (folder / "index.npz").read_bytes()
+    (folder / "index.npz").write_bytes(whole[: int(part * len(whole))])
+    args = command(folder, benchmark="index.npz")
+    ends_with(1, args, ["index.npz", "delete it and run again"], capsys)
+    assert not (folder / "out").exists()
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """A benchmark and the summaries of two models; the arguments that aggregate them."""
+    from benchmark_eval.inputs.benchmark_reader import load_benchmark
+
+    benchmark = write_benchmark(tmp_path / "benchmark")
+    digests = load_benchmark(benchmark).digests
+    for seed in (0, 1):
+        item = evaluation(f"m{seed}", 0.4, benchmark=digests)
+        write_evaluation(tmp_path / "eval", item, nested=True)
+    rows = [[f"m{seed}", "a", "global_uniform", "1", seed] for seed in (0, 1)]
+    (tmp_path / "manifest.csv").write_text(manifest_text(rows))
+    return [
+        *["aggregate", "--eval-dir", str(tmp_path / "eval"), "--benchmark-dir", str(benchmark)],
+        *["--manifest", str(tmp_path / "manifest.csv"), "--output-dir", str(tmp_path / "tables")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[:-1], ["m1_summary.json", "evaluate the model again"]),
+        (lambda data: data[: len(data) // 2], ["m1_summary.json", "cut off"]),
+        (lambda data: b"", ["m1_summary.json", "cut off"]),
+        (
+            lambda data: data.replace(b'"schema_version":1', b'"schema_version":0'),
+            ["m1_summary.json", "found schema_version 0; wanted schema_version 1"],
+        ),
+        (
+            lambda data: data.replace(b'"n_predictions":10', b'"n_predictions":"ten"'),
+            ["m1_summary.json", "Expected `int`, got `str`"],
+        ),
+        (lambda data: data.replace(b'"coco"', b'"cocoa"'), ["m1_summary.json", "missing required"]),
+    ],
+)
+def test_a_summary_that_is_not_whole_or_not_ours_is_told(sweep, tmp_path, change, words, capsys):
+    main(sweep)
+    assert (tmp_path / "tables/aggregated.json").exists()
+    path = tmp_path / "eval/m1/m1_summary.json"
+    path.write_bytes(change(path.read_bytes()))
+    ends_with(1, sweep, words, capsys)
+    # tables of another state of the summaries must not pass for those of this one
+    assert not list((tmp_path / "tables").glob("*.csv"))
+    assert not (tmp_path / "tables/aggregated.json").exists()
+
+
+# --------------------------------------------------------------------------------------------
+# Disks
+# --------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_written_is_told(folder, capsys):
+    (folder / "file").write_text("")
+    ends_with(2, command(folder, output="file/out"), ["file/out", "Not a directory"], capsys)
+    ends_with(2, command(folder, output="file"), ["file", "File exists"], capsys)
+    assert (folder / "file").read_text() == ""
+
+
+@pytest.fixture
+def small_disk(folder):
+    """A file system of 256 kB at ``out``; where this process may not mount one, the test skips."""
+    (folder / "out").mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", folder / "out"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip("this user may not mount a small file system; see the test with a size limit")
+    yield folder / "out"
+    subprocess.run(["umount", folder / "out"], check=True)
+
+
+def test_a_full_disk_leaves_the_old_result(folder, small_disk):
+    assert run(*command(folder, "old")).returncode == 0
+    old = result(small_disk)
+    assert sorted(old) == [f"m_{name}" for name in FILES]
+    (small_disk / "ballast").write_bytes(b"x" * (256_000 - sum(map(len, old.values())) - 20_000))
+    done = run(*command(folder, "new"))
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert str(small_disk) in done.stderr
+    (small_disk / "ballast").unlink()
+    assert result(small_disk) == old
+    assert run(*command(folder, "new")).returncode == 0
+    assert result(small_disk).keys() == old.keys()
+    assert result(small_disk) != old
+
+
+def test_a_folder_without_permission_is_told(folder, request, capsys):
+    words = "Permission denied"
+    if os.geteuid() == 0:  # root may write anywhere but on a read-only disk
+        place = request.getfixturevalue("small_disk")
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        words = "Read-only file system"
+    else:
+        (folder / "out").mkdir(mode=0o555)
+    ends_with(2, command(folder), ["out", words], capsys)
+    assert result(folder / "out") == {}
+
+
+def test_a_disk_that_takes_no_more_in_the_middle_of_a_file_leaves_the_old_result(folder):
+    """The same without a mount: the kernel refuses the bytes of a file beyond a limit."""
+    assert run(*command(folder, "old")).returncode == 0
+    old = result(folder / "out")
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        most = len(old["m_detections.csv"]) // 2
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    done = run(*command(folder, "new"), preexec_fn=limit)
+    assert done.returncode == 2
+    assert "File too large" in done.stderr
+    assert "m_detections.csv" in done.stderr
+    assert result(folder / "out") == old
+
+
+# --------------------------------------------------------------------------------------------
+# Kills
+# --------------------------------------------------------------------------------------------
+
+
+class _Stop(BaseException):
+    """Stands for a kill: nothing but the writer's own clean-up sees it."""
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_stopped_at_any_step_there_is_the_old_result_or_none(tmp_path, monkeypatch, step):
+    """Five renames and the removal of the old seal: stop before each of them."""
+    names = ["a", "b", "c", "d", "seal"]
+    old = {tmp_path / name: f"old {name}".encode() for name in names}
+    new = {tmp_path / name: f"new {name}".encode() for name in names}
+    write_together(old, tmp_path / "seal")
+    done = 0
+    real = {"replace": Path.replace, "unlink": Path.unlink}
+
+    def counting(name):
+        def call(self, *args, **kwargs):
+            nonlocal done
+            if name == "replace" or self == tmp_path / "seal":
+                if done == step:
+                    raise _Stop
+                done += 1
+            return real[name](self, *args, **kwargs)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in real:
+            patched.setattr(Path, name, counting(name))
+        with pytest.raises(_Stop):
+            write_together(new, tmp_path / "seal")
+    found = result(tmp_path)
+    assert set(found) <= set(names)
+    if "seal" in found:
+        assert found == {name: f"old {name}".encode() for name in names}
+    write_together(new, tmp_path / "seal")
+    assert result(tmp_path) == {name: f"new {name}".encode() for name in names}
+
+
+def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
+    left = tmp_path / ".a.x1y2.tmp"
+    other = tmp_path / ".ab.x1y2.tmp"
+    left.write_bytes(b"half")
+    other.write_bytes(b"another file's")
+    write_together(
+        {tmp_path / "a": b"1", tmp_path / "s": b"2", tmp_path / "gone": None}, tmp_path / "s"
+    )
+    assert sorted(result(tmp_path)) == [".ab.x1y2.tmp", "a", "s"]
+
+
+def test_a_file_that_is_not_wanted_any_more_goes(tmp_path):
+    write_together({tmp_path / "a": b"1", tmp_path / "s": b"2"}, tmp_path / "s")
+    write_together({tmp_path / "a": None, tmp_path / "s": b"3"}, tmp_path / "s")
+    assert result(tmp_path) == {"s": b"3"}
+
+
+def test_killed_at_any_moment_there_is_the_old_result_or_the_new_or_none(folder, record_property):
+    """kill -9 at random moments, most of them while files are written."""
+    assert run(*command(folder, "old")).returncode == 0
+    old = result(folder / "out")
+    start = time.perf_counter()
+    assert run(*command(folder, "new")).returncode == 0
+    usual = time.perf_counter() - start
+    new = result(folder / "out")
+    moments = random.Random(0)
+    seen = set()
+    for _ in range(KILLS):
+        assert run(*command(folder, "old")).returncode == 0
+        process = subprocess.Popen([PROGRAM, *command(folder, "new")])
+        time.sleep(usual * moments.uniform(0.5, 1.1))
+        process.kill()
+        process.wait()
+        found = {n: data for n, data in result(folder / "out").items() if not n.endswith(".tmp")}
+        if "m_summary.json" in found:
+            assert found in (old, new)
+        seen.add("new" if found == new else "old" if found == old else "none")
+    assert run(*command(folder, "new")).returncode == 0
+    assert result(folder / "out") == new
+    record_property("kills", KILLS)
+    assert "old" in seen or "none" in seen
+
+
+def test_a_reader_that_is_gone_ends_the_program_quietly(folder):
+    words = [str(word) for word in (PROGRAM, *command(folder)) if word != "--quiet"]
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", '"$@" | true', "-", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+
+
+def test_out_of_memory_is_told(folder, monkeypatch, capsys):
+    def full(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr("benchmark_eval.scoring.evaluate.evaluate_split", full)
+    ends_with(2, command(folder), ["not enough memory"], capsys)
+    assert not (folder / "out").exists()
+
+
+def test_an_interrupted_write_names_its_file(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as fault:
+        files.write_bytes_atomic(tmp_path / "a", b"1")
+    assert fault.value.filename == str(tmp_path / "a")
+    assert result(tmp_path) == {}
+
+
+def test_the_summary_of_a_model_says_its_version():
+    tree = results.to_dict(evaluation("m"))
+    assert json.loads(json.dumps(tree))["schema_version"] == results.SCHEMA_VERSION

@@ -1,0 +1,81 @@
+"""An edit makes only those results stale that its room shapes."""
+
+import shutil
+
+import pytest
+
+from benchmark_eval.core import code_digest
+from benchmark_eval.core.code_digest import ROOMS, SHAPES_NO_RESULT, SUFFIXES, source_files
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    ignored = shutil.ignore_patterns("__pycache__")
+    copy = shutil.copytree(code_digest.package_dir(), tmp_path / "benchmark_eval", ignore=ignored)
+    monkeypatch.setattr(code_digest, "package_dir", lambda: copy)
+    return copy
+
+
+def digests():
+    return {part: code_digest.code_digest.__wrapped__(part) for part in ROOMS}
+
+
+@pytest.mark.parametrize(
+    ("edited", "stale"),
+    [
+        ("core/errors.py", set()),
+        ("core/problems.py", set()),
+        ("core/memory.py", set()),
+        ("cli/evaluate.py", set()),
+        ("check/run.py", set()),
+        ("pipeline/plan.py", set()),
+        ("formats/coco.py", set()),
+        ("report/sentences.py", {"report"}),
+        ("report/style.mplstyle", {"report"}),
+        ("sweep/tables.py", {"sweep"}),
+        ("training/regimes.py", {"sweep"}),
+        ("scoring/metrics/calibration.py", {"scoring"}),
+        ("results/model_report.py", {"scoring", "sweep"}),
+        ("inputs/predictions.py", {"index", "scoring", "sweep"}),
+        ("inputs/schemas/config.schema.json", {"index", "scoring", "sweep"}),
+        ("core/numbers.py", {"index", "scoring", "sweep"}),
+        ("protocol.py", {"index", "scoring", "sweep"}),
+    ],
+)
+def test_an_edit_makes_stale_what_its_room_shapes(package, edited, stale):
+    before = digests()
+    path = package / edited
+    path.write_text(path.read_text() + "\n")
+    after = digests()
+    assert {part for part in ROOMS if before[part] != after[part]} == stale
+
+
+def test_a_new_file_counts_and_an_editors_leavings_do_not(package):
+    before = digests()
+    (package / "scoring/coco.py~").write_text("x")
+    (package / "scoring/__pycache__").mkdir()
+    (package / "scoring/__pycache__/coco.cpython-311.pyc").write_bytes(b"x")
+    assert digests() == before
+    (package / "scoring/new.py").write_text("")
+    assert digests()["scoring"] != before["scoring"]
+
+
+def test_the_same_package_elsewhere_has_the_same_digests(package, tmp_path, monkeypatch):
+    here = digests()
+    other = shutil.copytree(package, tmp_path / "an other place/benchmark_eval")
+    monkeypatch.setattr(code_digest, "package_dir", lambda: other)
+    assert digests() == here
+
+
+def test_every_room_and_exception_is_there():
+    root = code_digest.package_dir()
+    for part in ROOMS:
+        assert all((root / room).exists() for room in ROOMS[part])
+        assert source_files(root, part)
+    assert all((root / name).is_file() for name in SHAPES_NO_RESULT)
+
+
+def test_no_data_file_of_the_package_is_of_a_kind_that_does_not_count():
+    root = code_digest.package_dir()
+    found = {p.suffix for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    assert found - {".typed", ""} <= set(SUFFIXES)

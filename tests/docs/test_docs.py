@@ -1,0 +1,124 @@
+"""What the documentation says of the repository is so, and the catalog finds what it asks for."""
+
+import ast
+import re
+import tomllib
+import xml.etree.ElementTree as ET
+
+import jsonschema
+import pytest
+import yaml
+from support.workflow_sweep import ROOT, Sweep
+
+import benchmark_eval
+from benchmark_eval.inputs.config import config_schema
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn_rules():
+    """The arrows of docs/rulegraph.svg, as pairs of rules."""
+    groups = ET.parse(ROOT / "docs/rulegraph.svg").getroot().iter(f"{SVG}g")
+    names, arrows = {}, set()
+    for group in groups:
+        title = group.findtext(f"{SVG}title")
+        if group.get("class") == "node":
+            names[title] = group.findtext(f"{SVG}text")
+        elif group.get("class") == "edge":
+            arrows.add(tuple(title.split("->")))
+    return {(names[a], names[b]) for a, b in arrows}
+
+
+@pytest.mark.workflow
+def test_the_rule_graph_is_that_of_the_rules(tmp_path):
+    output = Sweep.make(tmp_path).run("--rulegraph", "dot")
+    names = dict(re.findall(r'^\t(\d+)\[label = "(\w+)"', output, re.M))
+    arrows = re.findall(r"^\t(\d+) -> (\d+)", output, re.M)
+    assert len(arrows) > 5
+    assert drawn_rules() == {(names[a], names[b]) for a, b in arrows}
+
+
+def test_every_page_is_in_the_navigation():
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+
+    def pages(node):
+        if isinstance(node, str):
+            return [node]
+        parts = node.values() if isinstance(node, dict) else node
+        return [page for part in parts for page in pages(part)]
+
+    named = pages(site["nav"])
+    assert len(named) == len(set(named))
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
+    assert written <= set(named)
+
+
+def test_links_lead_somewhere_for_who_reads_the_repository():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")]
+    dead = [
+        (page.relative_to(ROOT).as_posix(), link)
+        for page in pages
+        for link in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
+    assert dead == []
+
+
+def test_the_benchs_words_stand_on_its_page():
+    text = (ROOT / "docs/performance.md").read_text()
+    for name in ("SWEEP_MEANS", "NOTHING_MEANS"):
+        source = (ROOT / "benchmarks/sweep.py").read_text()
+        (lines,) = re.findall(rf"^{name} = (\(.*?^\))", source, re.M | re.S)
+        assert "\n".join(ast.literal_eval(lines)) in text
+
+
+def test_the_workflow_has_what_the_catalog_asks_for():
+    catalog = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
+    assert set(catalog) == {"usage"}
+    assert set(catalog["usage"]) == {"mandatory-flags", "software-stack-deployment", "report"}
+    for name in ("workflow/Snakefile", "config/README.md", "config/config.yaml", "README.md"):
+        assert (ROOT / name).is_file(), name
+    # what the catalog shows of each key comes from the schema
+    jsonschema.validate(yaml.safe_load((ROOT / "config/config.yaml").read_text()), config_schema())
+
+
+def test_one_version_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert citation["version"] == project["version"] == benchmark_eval.__version__
+    assert citation["license"] == project["license"]
+
+
+def test_the_table_of_memory_and_time_is_that_of_the_rules():
+    page = (ROOT / "docs/cluster.md").read_text()
+    told = {
+        rule: (int(memory.replace(",", "")), int(minutes))
+        for rule, memory, minutes in re.findall(
+            r"^\| `(\w+)` \| [^|]+ \| ([\d,]+) MB \| (\d+) min \|", page, re.M
+        )
+    }
+    found = {}
+    for path in ROOT.glob("workflow/rules/*.smk"):
+        for rule, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", path.read_text(), re.M):
+            memory = re.search(r"mem_mb=(?:lambda [^:]*: )?(\d+)", body)
+            minutes = re.search(r"runtime=(?:lambda [^:]*: )?(\d+)", body)
+            if memory and minutes:
+                found[rule] = (int(memory[1]), int(minutes[1]))
+    assert len(found) >= 5
+    assert told == found
+
+
+def test_lines_of_the_slurm_profile_are_explained():
+    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
+    default = yaml.safe_load((ROOT / "profiles/default/config.yaml").read_text())
+    page = (ROOT / "docs/cluster.md").read_text()
+    own = {key: value for key, value in profile.items() if key not in default and key != "executor"}
+    for key, value in own.items():
+        text = str(value).lower() if isinstance(value, bool) else value
+        assert f"`{key}: {text}`" in page
+
+
+def test_no_site_stands_in_a_profile():
+    text = "".join(path.read_text() for path in ROOT.glob("profiles/*/*.yaml"))
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    assert not re.search(r"account|partition|qos|/home|/scratch", code)

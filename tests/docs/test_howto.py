@@ -1,0 +1,174 @@
+"""The recipes of docs/howto.md, run as they stand there on a small sweep."""
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from support.factories import write_benchmark
+from support.workflow_sweep import ROOT, Sweep, edit_unseen, write_predictions
+
+from benchmark_eval.training.scaffold import init_project
+
+pytestmark = pytest.mark.workflow
+
+PAGE = (ROOT / "docs/howto.md").read_text()
+CLONE = str(ROOT)
+GRID = [("global_uniform", "1"), ("incremental_natural", "0.10")]
+SEEDS = (0, 1)
+ALL = {f"yolo_{condition}_s{seed}" for condition in ("gu_k1", "in_p010") for seed in SEEDS}
+AFTER = {"aggregate", "plot_sweep", "report"}
+# notes how snakemake is called instead of calling it
+NOTING = 'snakemake() { printf "%s\\n" "$@" > "$CALL"; }\n'
+
+
+def recipe(title, language="bash"):
+    """The code of a section of the page."""
+    (section,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+    return "\n".join(re.findall(rf"^```{language}\n(.*?)^```", section, re.M | re.S))
+
+
+class Project:
+    """A project folder as the page supposes it: from init, with predictions."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.sweep = Sweep(folder)
+
+    @classmethod
+    def make(cls, parent):
+        write_benchmark(parent / "BENCHMARK")
+        folder = parent / "project"
+        init_project(
+            folder,
+            benchmark_dir=parent / "BENCHMARK",
+            architectures=["yolo"],
+            conditions=GRID,
+            seeds=SEEDS,
+        )
+        folders = sorted((folder / "predictions").iterdir())
+        for worth, predictions in enumerate(folders):
+            predictions.rmdir()
+            write_predictions(predictions, parent / "BENCHMARK", worth)
+        return cls(folder)
+
+    def copy(self, parent):
+        """The project and the benchmark beside it, elsewhere."""
+        shutil.copytree(self.folder.parent, parent, dirs_exist_ok=True)
+        return Project(parent / "project")
+
+    def follow(self, title):
+        """Run a recipe but for snakemake; the arguments that snakemake would have got."""
+        call = self.folder / ".call"
+        subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", NOTING + recipe(title)],
+            cwd=self.folder,
+            env={**os.environ, "CALL": str(call), "CLONE": CLONE},
+            check=True,
+        )
+        snakefile, place, *arguments = call.read_text().splitlines()
+        assert (snakefile, place) == ("--snakefile", str(self.sweep.snakefile))
+        if arguments[:1] == ["--cores"]:
+            del arguments[:2]
+        return arguments
+
+    def planned(self, title):
+        """What would run after a recipe: models, and other rules."""
+        return self.sweep.planned(*self.follow(title))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    project = Project.make(tmp_path_factory.mktemp("howto"))
+    project.sweep.run()
+    return project
+
+
+@pytest.fixture
+def project(finished, tmp_path):
+    return finished.copy(tmp_path)
+
+
+def test_every_recipe_is_tested():
+    titles = re.findall(r"^## (.*)$", PAGE, re.M)
+    tests = (ROOT / "tests/docs/test_howto.py").read_text()
+    assert [t for t in titles if f'"{t}"' not in tests] == []
+
+
+def test_add_a_seed(project):
+    folder = project.folder
+    write_predictions(folder / "predictions/yolo_gu_k1_s3", folder.parent / "BENCHMARK", 7)
+    header = (folder / "manifest.csv").read_text().splitlines()[0]
+    assert f"# {header}\n" in recipe("Add a seed")
+    assert project.planned("Add a seed") == ({"yolo_gu_k1_s3"}, AFTER)
+
+
+def test_replace_a_model(project):
+    folder = project.folder
+    shutil.copytree(folder / "predictions/yolo_gu_k1_s0", folder / "new")
+    edit_unseen(folder / "new/iid_test_predictions.json")
+    assert project.planned("Replace a model") == ({"yolo_gu_k1_s0"}, AFTER)
+
+
+def test_drop_a_condition(project):
+    assert project.planned("Drop a condition") == (set(), AFTER)
+    assert "yolo_in_" not in (project.folder / "manifest.csv").read_text()
+
+
+def test_go_on_without_a_model(project):
+    assert project.planned("Go on without a model") == (set(), AFTER)
+    project.sweep.run("--dry-run", ok=False)  # without that key it is a fault
+
+
+def test_another_version_of_the_benchmark(project):
+    other = project.folder / "benchmark-v2"
+    shutil.copytree(project.folder.parent / "BENCHMARK", other)
+    taxonomy = other / "species_taxonomy.csv"
+    taxonomy.write_text(taxonomy.read_text() + "\n")
+    models, rules = project.planned("Use another version of the benchmark")
+    assert (models, rules) == (ALL, {"index_benchmark", *AFTER})
+
+
+def test_only_one_split(project):
+    for path in project.folder.glob("predictions/*/inat_test_predictions.json"):
+        path.unlink()
+    assert project.planned("Score only one split") == (ALL, AFTER)
+
+
+def test_predictions_from_somewhere_else(project):
+    assert project.planned("Read predictions from somewhere else") == ({"yolo_gu_k1_s0"}, AFTER)
+    with (project.folder / "manifest.csv").open(newline="") as stream:
+        places = {row["model_name"]: row["predictions_dir"] for row in csv.DictReader(stream)}
+    assert places == dict.fromkeys(ALL, "") | {"yolo_gu_k1_s0": "elsewhere"}
+
+
+def test_two_sweeps_side_by_side(project):
+    arguments = project.follow("Two sweeps side by side")
+    models, rules = project.sweep.planned(*arguments)
+    assert (models, rules) == (ALL, {"index_benchmark", *AFTER})
+    assert project.sweep.planned() == (set(), set())
+
+
+def test_metrics_of_your_own(project):
+    code = recipe("Add metrics of your own", "python")
+    (project.folder / "own_metrics.py").write_text(code)
+    arguments = project.follow("Add metrics of your own")
+    assert project.sweep.planned(*arguments) == (set(), AFTER)
+    project.sweep.run("tables", *arguments)
+    with (project.folder / "results/aggregated/learning_curves.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["own_iid_worst_AP_50_n"] for row in rows] == ["2", "2"]
+    assert all(float(row["own_iid_never_named_mean"]) >= 0 for row in rows)
+
+
+def test_pass_the_results_on(project):
+    project.sweep.run(*project.follow("Pass the results on"))
+    assert (project.folder / "report.zip").stat().st_size > 100_000
+
+
+def test_find_out_why_something_runs_again(project):
+    edit_unseen(project.folder / "predictions/yolo_gu_k1_s1/iid_test_predictions.json")
+    output = project.sweep.run(*project.follow("Find out why something runs again"))
+    assert "results/.state/models/yolo_gu_k1_s1.json" in output

@@ -1,0 +1,63 @@
+"""docs/trust.md is in step with the code."""
+
+import re
+from pathlib import Path
+
+from benchmark_eval.check.kinds import markdown_table
+from benchmark_eval.inputs import prediction_decoder
+from benchmark_eval.inputs.coco_annotations import MEMORY_PER_BYTE
+from benchmark_eval.scoring.diagnostics import (
+    BENCHMARK_WARNINGS,
+    WARNINGS,
+    boxes,
+    evidence,
+    ids,
+    scores,
+)
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/trust.md"
+TABLE = re.compile(r"(?<=renew with: python tests/docs/test_trust_page.py -->\n).*", re.DOTALL)
+
+
+def test_every_kind_of_finding_stands_on_the_page():
+    assert TABLE.search(PAGE.read_text()).group() == "\n" + markdown_table()
+
+
+def test_every_test_that_the_page_names_is_there():
+    named = set(re.findall(r"`((?:test|check)_\w+\.py)`", PAGE.read_text()))
+    assert len(named) > 10
+    assert [name for name in named if not list((ROOT / "tests").rglob(name))] == []
+
+
+def test_thresholds_are_those_of_the_code():
+    text = " ".join(PAGE.read_text().split())
+    rows = dict(re.findall(r"\| ([a-z -]+) \| ([^|]+) \|", text))
+    assert {*WARNINGS, *BENCHMARK_WARNINGS} <= set(rows)
+    assert f"(at most {evidence.SAMPLE:,})" in text
+    assert f"at least {evidence.ENOUGH} boxes must" in text
+    assert evidence.TIMES == 5
+    shares = {
+        "boxes outside": boxes.OUTSIDE_SHARE,
+        "held-out ids": ids.HELD_OUT_SHARE,
+        "tied scores": scores.TIED,
+        "repeated records": scores.REPEATED_SHARE,
+    }
+    for name, share in shares.items():
+        assert f"{100 * share:g} %" in rows[name], name
+    for name in ("another split", "resized images"):
+        assert f"{100 * evidence.FEW:g} %" in rows[name], name
+    threshold = rows["score threshold"]
+    assert f"below {scores.CUT_SCORE:g}" in threshold
+    shares = f"{100 * scores.EDGE_SHARE:g} %, and {scores.EDGE_STEP:g} times"
+    assert f"at least {scores.ENOUGH_AT_EDGE} of them, {shares}" in threshold
+    assert f"fewer than {scores.ENOUGH_TO_CUT} detections" in threshold
+    assert f"beyond {boxes.TINY:g} px" in rows["normalised boxes"]
+    assert f"more than {10 * boxes.TINY:g} px" in rows["normalised boxes"]
+    assert (prediction_decoder.MEMORY_PER_BYTE, MEMORY_PER_BYTE) == (4, 8)
+    assert f"takes {prediction_decoder.LISTING_PER_BYTE:g} bytes a byte" in text
+    assert f"within {prediction_decoder.LONGEST_RECORD // 2**20} MB" in text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(TABLE.sub(lambda _: "\n" + markdown_table(), PAGE.read_text()))

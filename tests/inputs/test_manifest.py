@@ -1,0 +1,303 @@
+"""The manifest is read as text, strictly, and tells all its faults at once."""
+
+import json
+from importlib import resources
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.inputs.manifest import parse_budget, read_manifest
+from benchmark_eval.inputs.model_names import MAX_NAME_BYTES, name_fault
+
+HEADER = "model_name,regime,k_or_p,seed\n"
+SCHEMA = json.loads(
+    resources.files("benchmark_eval.inputs").joinpath("schemas/manifest.schema.json").read_text()
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="manifest.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def faults(path):
+    with pytest.raises(InputError) as caught:
+        read_manifest(path)
+    return caught.value.problems
+
+
+def test_equal_budgets_written_differently_are_one_condition(write):
+    manifest = read_manifest(
+        write(
+            HEADER
+            + "a,global_uniform,1,0\nb,global_uniform,1.0,1\n"
+            + "c,incremental_natural,0.10,0\nd,incremental_natural,0.1,1\n"
+            + "e,incremental_natural,1e-1,2\nf,global_uniform,all,0\n"
+            + 'g,incremental_uniform_targets,"0",0\nh,incremental_natural,1.00,0\n'
+        )
+    )
+    cells = [(m.regime, m.k_or_p) for m in manifest.models]
+    assert cells == [
+        ("global_uniform", "1"),
+        ("global_uniform", "1"),
+        ("incremental_natural", "0.1"),
+        ("incremental_natural", "0.1"),
+        ("incremental_natural", "0.1"),
+        ("global_uniform", "all"),
+        ("incremental_uniform_targets", "0"),
+        ("incremental_natural", "1"),
+    ]
+    assert len({m.condition for m in manifest.models}) == 5
+
+
+def test_table_order_is_numeric_with_all_last_and_not_the_order_of_the_file(write):
+    rows = [
+        "x1,incremental_natural,0.5,0",
+        "x2,global_uniform,all,0",
+        "x3,global_uniform,10,1",
+        "x4,global_uniform,10,0",
+        "x5,global_uniform,5,0",
+        "x6,incremental_uniform_targets,0,0",
+    ]
+    one = read_manifest(write(HEADER + "\n".join(rows))).in_table_order()
+    two = read_manifest(write(HEADER + "\n".join(reversed(rows)))).in_table_order()
+    assert [m.model_name for m in one] == ["x5", "x4", "x3", "x2", "x1", "x6"]
+    assert [m.model_name for m in one] == [m.model_name for m in two]
+
+
+@pytest.mark.parametrize(
+    ("regime", "text"),
+    [
+        *(
+            ("global_uniform", t)
+            for t in (
+                "nan", "inf", "1_000", "-1", "0", "1.5", "", " ", "ALL", "1e99", "٣", "+1", "0x1",
+            )
+        ),
+        *(
+            ("incremental_natural", t)
+            for t in ("0", "0.0", "1.5", "1.0000001", "nan", "all", "-0.1", "1e-99", "5%", "0,1")
+        ),
+        *(("incremental_uniform_targets", t) for t in ("all", "-0", "0.5", "inf", "1_0")),
+    ],
+)  # fmt: skip
+def test_budget_that_is_none(regime, text, write):
+    assert parse_budget(regime, text) is None
+    quoted = f'"{text}"'
+    (problem,) = faults(write(HEADER + f"m,{regime},{quoted},0\n"))
+    assert problem.field == "k_or_p"
+    assert problem.record == "row 1 (line 2)"
+
+
+@given(st.integers(1, 10**9))
+def test_whole_budgets_are_canonical_however_written(k):
+    for text in (str(k), f"{k}.0", f"0{k}", f"{k}e0", f"{k}."):
+        assert parse_budget("global_uniform", text) == (float(k), str(k))
+
+
+@given(st.integers(1, 10**6))
+def test_shares_are_the_shortest_decimal(millionths):
+    long = f"{millionths / 10**6:.6f}000"
+    value, canonical = parse_budget("incremental_natural", long)
+    assert value == float(canonical) == millionths / 10**6
+    assert canonical == "1" or (canonical[:2] == "0." and canonical[-1] != "0")
+    assert parse_budget("incremental_natural", f"{millionths}e-6") == (value, canonical)
+
+
+@pytest.mark.parametrize("seed", ["", "s0", "1.5", "-1", "1_0", "nan"])
+def test_seed_that_is_none_names_the_row(seed, write):
+    (problem,) = faults(write(HEADER + f"ok,global_uniform,1,0\nm,global_uniform,1,{seed}\n"))
+    assert (problem.record, problem.field) == ("row 2 (line 3)", "seed")
+
+
+def test_names_that_look_like_values_are_kept(write):
+    names = ["NA", "null", "nan", "None", "True", "007", "1e5", "1+1", "Ips_é", "a b"]
+    rows = "".join(f"{n},global_uniform,{k},0\n" for k, n in enumerate(names, start=1))
+    assert [m.model_name for m in read_manifest(write(HEADER + rows)).models] == names
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a/b", "a\\b", "..", "a..b", "-rf", ".hidden", " a", "a ", "a\tb", "a\u0000b", "a\u202eb",
+        "a\u2028b", "=1+1", "+a", "@a",
+        "x" * (MAX_NAME_BYTES + 1), "é" * (MAX_NAME_BYTES // 2 + 1), "a\x85b",
+    ],
+)  # fmt: skip
+def test_names_unfit_for_files(name, write):
+    assert name_fault(name) is not None
+    (problem,) = faults(write(HEADER + f'"{name}",global_uniform,1,0\n'))
+    assert (problem.kind, problem.field) == ("model-name", "model_name")
+    assert problem.found.isprintable()
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+a", "-a", "@a"])
+def test_architectures_that_a_spreadsheet_would_run(name, write):
+    text = f"architecture,{HEADER}{name},ok,global_uniform,1,0\nb,m,global_uniform,1,0\n"
+    (problem,) = faults(write(text))
+    assert (problem.record, problem.field) == ("row 1 (line 2)", "architecture")
+    assert repr(name) in problem.found
+
+
+def test_name_at_the_length_limit_is_fit():
+    assert name_fault("x" * MAX_NAME_BYTES) is None
+
+
+def test_repeats_name_both_rows(write):
+    path = write(
+        HEADER
+        + "a,global_uniform,1,0\nb,global_uniform,1.0,0\n"
+        + "a,global_uniform,5,0\nA,global_uniform,10,0\n"
+    )
+    seed, model, case = faults(path)
+    assert (seed.kind, seed.record) == ("repeated-seed", "row 2 (line 3)")
+    assert "row 1 (line 2)" in seed.found
+    assert "global_uniform k=1, seed 0" in seed.found
+    assert "add a column 'architecture'" in seed.cause
+    assert (model.kind, model.record) == ("repeated-model", "row 3 (line 4)")
+    assert (case.kind, case.record) == ("repeated-model", "row 4 (line 5)")
+    assert "case" in case.wanted
+
+
+@pytest.mark.parametrize(("one", "other"), [("YOLO", "Yolo"), ("Caf\u00e9", "Cafe\u0301")])
+def test_two_spellings_of_an_architecture_are_told(one, other, write):
+    header = HEADER.replace("model_name,", "model_name,architecture,")
+    path = write(f"{header}a,{one},global_uniform,1,0\nb,{other},global_uniform,5,0\n")
+    (fault,) = faults(path)
+    assert (fault.kind, fault.record, fault.field) == (
+        "architecture",
+        "row 2 (line 3)",
+        "architecture",
+    )
+    assert "row 1 (line 2)" in fault.found
+    assert repr(one) in fault.found
+    assert repr(other) in fault.found
+
+
+def test_same_seed_of_two_architectures_is_no_repeat(write):
+    head = "architecture," + HEADER
+    text = head + "yolo,a,global_uniform,1,0\ndetr,b,global_uniform,1,0\n"
+    assert [m.architecture for m in read_manifest(write(text)).models] == ["yolo", "detr"]
+    (problem,) = faults(write(text + "detr,c,global_uniform,1,0\n"))
+    assert problem.kind == "repeated-seed"
+    assert problem.cause == ""
+
+
+def test_all_faults_come_in_one_message(write):
+    path = write(
+        HEADER
+        + "a,global_uniform,1\n"
+        + "b/c,global_uniforms,x,\n"
+        + "d,incremental_natural,2,0\n"
+        + ",,,\n"
+        + "e,global_uniform,1,0\ne,global_uniform,1,1\n"
+    )
+    kinds = [p.kind for p in faults(path)]
+    assert kinds == [
+        "row-length", "blank-cell", "model-name", "regime", "k_or_p", "blank-row",
+        "repeated-model",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match=r"(?s)7 problems.*did you mean 'global_uniform'"):
+        read_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("", ["empty"]),
+        (" \n\n", ["empty"]),
+        (HEADER, ["no-rows"]),
+        ("model_name,regime,k_or_p\na,global_uniform,1\n", ["missing-column"]),
+        ("model_name,regime,k_or_p,seed,Seed\na,global_uniform,1,0,0\n", ["unknown-column"]),
+        ("model_name,regime,k_or_p,seed,seed\na,global_uniform,1,0,0\n", ["repeated-column"]),
+        (HEADER.replace(",", ";"), ["unknown-column", "missing-column"]),
+        (HEADER + 'a,"global_uniform"x,1,0\n', ["not-csv"]),
+        (HEADER + 'a,global_uniform,1,"0\n', ["not-csv"]),
+        (HEADER.encode() + b"\xe9,global_uniform,1,0\n", ["not-utf8"]),
+        ("\ufeffmodel_name".encode("utf-16"), ["not-utf8"]),
+        (HEADER + "a, global_uniform,1,0\n", ["blanks-around"]),
+    ],
+)
+def test_files_that_are_no_manifest(text, kinds, write):
+    assert [p.kind for p in faults(write(text))] == kinds
+
+
+def test_missing_file(tmp_path):
+    (problem,) = faults(tmp_path / "none.csv")
+    assert problem.kind == "missing-file"
+
+
+def test_byte_order_mark_crlf_and_empty_lines_are_fine(write):
+    text = "\ufeff" + HEADER + "\na,global_uniform,1,0\n\nb,global_uniform,1,1\n\n"
+    manifest = read_manifest(write(text.replace("\n", "\r\n")))
+    assert [(m.model_name, m.row, m.line) for m in manifest.models] == [("a", 1, 3), ("b", 2, 5)]
+
+
+def test_paths_start_at_the_manifest_and_blank_ones_are_not_given(write, tmp_path):
+    head = "predictions_dir,train_annotations," + HEADER
+    manifest = read_manifest(
+        write(head + "preds/a,/data/t.json,a,global_uniform,1,0\n,,b,global_uniform,1,1\n")
+    )
+    a, b = manifest.models
+    assert a.predictions_dir == tmp_path / "preds/a"
+    assert str(a.train_annotations) == "/data/t.json"
+    assert b.predictions_dir is b.train_annotations is None
+
+
+ROWS = {"model_name": "a", "regime": "global_uniform", "k_or_p": "1", "seed": "0"}
+
+
+@pytest.mark.parametrize(
+    ("change", "valid"),
+    [
+        ({}, True),
+        ({"k_or_p": "all", "architecture": "x"}, True),
+        ({"k_or_p": "1e0", "model_name": "007"}, True),
+        ({"regime": "incremental_natural", "k_or_p": ".5"}, True),
+        ({"regime": "incremental_natural", "k_or_p": "all"}, False),
+        ({"regime": "incremental_uniform_targets", "k_or_p": "all"}, False),
+        ({"regime": "other"}, False),
+        ({"k_or_p": "1_000"}, False),
+        ({"seed": "s0"}, False),
+        ({"seed": "1.5"}, False),
+        ({"model_name": "a/b"}, False),
+        ({"model_name": "-a"}, False),
+        ({"model_name": "=a"}, False),
+        ({"model_name": "a=+@"}, True),
+        ({"architecture": "+a"}, False),
+        ({"architecture": "a+"}, True),
+        ({"model_name": "a..b"}, False),
+        ({"model_name": "a "}, False),
+        ({"architecture": ""}, False),
+        ({"colour": "red"}, False),
+    ],
+)
+def test_schema_and_reader_agree(change, valid, write):
+    row = {**ROWS, **change}
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert jsonschema.Draft202012Validator(SCHEMA).is_valid(row) is valid
+    path = write(",".join(row) + "\n" + ",".join(row.values()) + "\n")
+    if valid:
+        assert len(read_manifest(path).models) == 1
+    else:
+        assert faults(path)
+
+
+def test_reading_a_manifest_needs_no_table_library():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, benchmark_eval.inputs.manifest;"
+        "print(sorted({'pandas', 'numpy', 'scipy', 'matplotlib', 'msgspec'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

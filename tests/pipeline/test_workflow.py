@@ -1,0 +1,635 @@
+"""The workflow as users meet it: snakemake itself, run on a tiny sweep.
+
+One sweep is run once; each test works on a copy of it. Most look at what snakemake plans
+(``--dry-run``), which is what decides whether results are right; those about faults and bytes run.
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+import sysconfig
+import time
+import venv
+from base64 import urlsafe_b64decode
+
+import pytest
+from support.workflow_sweep import MODELS, ROOT, SPLITS, Sweep, edit_unseen, write_predictions
+
+from benchmark_eval.sweep import tables
+
+pytestmark = pytest.mark.workflow
+
+ALL = set(MODELS)
+READ = {"plot_sweep", "report"}
+AFTER = {"aggregate", *READ}
+NOTHING = (set(), set())
+
+
+@pytest.fixture(scope="session")
+def copied_workflow(tmp_path_factory):
+    """A copy of the workflow and of the package, as edits must not touch the tested ones."""
+    folder = tmp_path_factory.mktemp("other") / "repository"
+    for name in ("workflow", "benchmark_eval", "config", "profiles"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+# what a run leaves
+
+
+def test_a_run_leaves_every_file_and_keeps_every_name(base):
+    results = base.folder / "results"
+    for model in MODELS:
+        assert json.loads(base.summary(model).read_text())["model"] == model
+        for suffix in ("summary.csv", "per_species.csv", "report.txt", "detections.csv"):
+            assert (results / f"models/{model}/{model}_{suffix}").stat().st_size
+        assert (results / f"logs/evaluate_model/{model}.log").stat().st_size
+        assert (results / f"benchmarks/evaluate_model/{model}.tsv").stat().st_size
+    assert {path.name for path in (results / "models").iterdir()} == ALL
+    aggregated = {path.name for path in (results / "aggregated").iterdir()}
+    assert aggregated == {*tables.FILES, "report.md"}
+    assert list((results / "plots").glob("*.svg"))
+    assert not list((results / "plots").glob("*.png"))
+    assert not (results / ".state/running.json").exists()
+    assert not list(results.rglob("*.tmp"))
+
+
+def test_a_second_run_has_nothing_to_do(sweep):
+    assert "Nothing to be done" in sweep.run()
+    assert sweep.compared() == Sweep(sweep.folder).compared()
+
+
+@pytest.mark.parametrize(
+    ("lost", "wanted"),
+    [
+        ("models/NA/NA_per_species.csv", ({"NA"}, AFTER)),
+        ("aggregated/learning_curves.csv", (set(), AFTER)),
+        ("plots/target_grid.svg", (set(), READ)),
+    ],
+)
+def test_a_deleted_result_is_made_again(sweep, lost, wanted):
+    (sweep.folder / "results" / lost).unlink()
+    assert sweep.planned() == wanted
+    sweep.run()
+    assert (sweep.folder / "results" / lost).stat().st_size
+    assert sweep.planned() == NOTHING
+
+
+def test_lint_has_nothing_to_say(base, tmp_path):
+    assert "good condition" in Sweep(tmp_path).run("--lint")
+
+
+def test_a_config_without_data_says_what_to_set(tmp_path):
+    """The shipped config, reached from a folder that has none."""
+    output = Sweep(tmp_path).run(ok=False)
+    assert "nothing to score: benchmark_dir and manifest not set" in output
+    assert "make demo" in output
+    assert "evaluate_model" in Sweep(tmp_path).run("--list-rules")
+
+
+def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
+    sweep = Sweep(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("iou: 0.5\nmanifest data/manifest.csv\n")
+    output = sweep.run("--dry-run", ok=False)
+    assert "config/config.yaml: found" in output
+    assert "line 2" in output
+    (tmp_path / "config/config.yaml").write_text("- iou\n")
+    told = "config/config.yaml: found no keys at its top level"
+    assert told in sweep.run("--dry-run", ok=False)
+
+
+def test_a_config_on_the_command_line_takes_the_place_of_the_other(base, tmp_path):
+    sweep = Sweep(tmp_path)
+    shutil.copytree(base.folder / "data", tmp_path / "data")
+    (tmp_path / "config").mkdir()
+    sweep.configure(iou=0.75)  # and plots as svg alone
+    other = {key: f"data/{key[:-4]}" for key in ("benchmark_dir", "predictions_dir")}
+    (tmp_path / "other.yaml").write_text(json.dumps({**other, "manifest": "data/manifest.csv"}))
+    output = sweep.run("--dry-run", "--printshellcmds", "--configfile", "other.yaml")
+    assert output.count(" --iou 0.5 ") == len(MODELS)
+    assert ".png" in output
+    assert " --iou 0.75 " in sweep.run("--dry-run", "--printshellcmds")
+
+
+# what makes results out of date, and what does not
+
+
+def test_touching_every_prediction_file_reruns_nothing(sweep):
+    for model in MODELS:
+        for split in SPLITS:
+            sweep.predictions(model, split).touch()
+    (sweep.folder / "data/manifest.csv").touch()
+    for path in (sweep.folder / "data/benchmark").rglob("*.json"):
+        path.touch()
+    assert sweep.planned() == NOTHING
+
+
+def test_an_edit_that_neither_size_nor_time_shows_reruns_that_model(sweep):
+    model = "007"
+    before = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
+    edit_unseen(sweep.predictions(model))
+    sweep.run("tables")
+    after = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
+    assert {name for name in MODELS if before[name] != after[name]} == {model}
+    assert sweep.planned("tables") == NOTHING
+
+
+def test_the_same_after_snakemake_lost_its_memory(sweep):
+    shutil.rmtree(sweep.folder / ".snakemake")
+    assert sweep.planned() == NOTHING
+    edit_unseen(sweep.predictions("NA", "semantic_ood"))
+    assert sweep.planned() == ({"NA"}, AFTER)
+    # another dry run does not swallow it
+    assert sweep.planned() == ({"NA"}, AFTER)
+
+
+def test_the_same_when_snakemake_looks_at_times_alone(sweep):
+    assert sweep.planned("--rerun-triggers", "mtime") == NOTHING
+    edit_unseen(sweep.predictions("1e5", "inat_test"))
+    assert sweep.planned("--rerun-triggers", "mtime") == ({"1e5"}, AFTER)
+
+
+def test_an_edit_that_is_taken_back_reruns_nothing(sweep):
+    path = sweep.predictions("None")
+    original = path.read_bytes()
+    edit_unseen(path)
+    assert sweep.planned() == ({"None"}, AFTER)
+    path.write_bytes(original)
+    assert sweep.planned() == NOTHING
+
+
+def test_a_changed_benchmark_reruns_everything(sweep):
+    path = sweep.folder / "data/benchmark/species_taxonomy.csv"
+    path.write_text(path.read_text().replace("Xa", "Xb"))
+    assert sweep.planned() == (ALL, {"index_benchmark", *AFTER})
+
+
+def test_edits_of_code_rerun_what_uses_it(sweep, copied_workflow, tmp_path):
+    copy = shutil.copytree(copied_workflow, tmp_path / "repository")
+    sweep.snakefile = copy / "Snakefile"
+    sweep.env["PYTHONPATH"] = str(copy)
+    assert sweep.planned() == NOTHING
+    edits = [
+        ("report/sentences.py", (set(), READ)),
+        ("report/style.mplstyle", (set(), READ)),
+        ("sweep/tables.py", (set(), AFTER)),
+        ("voc/__init__.py", NOTHING),
+        ("pipeline/plan.py", NOTHING),
+        ("scoring/metrics/calibration.py", (ALL, AFTER)),
+    ]
+    for name, wanted in edits:
+        path = copy / "benchmark_eval" / name
+        original = path.read_text()
+        path.write_text(original + "\n# an edit\n")
+        assert sweep.planned() == wanted, name
+        path.write_text(original)
+    assert sweep.planned() == NOTHING
+
+
+def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_workflow):
+    sweep.env["PYTHONPATH"] = str(copied_workflow)
+    output = sweep.run("--dry-run", ok=False)
+    assert "two copies of benchmark_eval" in output
+    assert str(copied_workflow / "benchmark_eval") in output
+
+
+def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path):
+    other = tmp_path / "an other place"
+    venv.create(other, symlinks=True)
+    packages = next(other.glob("lib/*/site-packages")) / "tested.pth"
+    packages.write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    sweep.python = str(other / "bin/python")
+    sweep.env["PATH"] = "/usr/bin:/bin"
+    assert sweep.planned() == NOTHING
+    output = sweep.run("--printshellcmds", "--force", "results/models/NA/NA_summary.json")
+    assert f"'{sweep.python}' -P -m benchmark_eval evaluate" in output
+
+
+def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
+    write_predictions(
+        sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", worth=9
+    )
+    sweep.write_manifest({**MODELS, "new": ("global_uniform", "all", 1)})
+    assert sweep.planned() == ({"new"}, AFTER)
+    sweep.write_manifest({name: MODELS[name] for name in MODELS if name != "007"})
+    assert sweep.planned() == (set(), AFTER)
+    sweep.write_manifest(MODELS)
+    assert sweep.planned() == NOTHING
+
+
+def test_a_row_under_another_condition_aggregates_again(sweep):
+    sweep.write_manifest({**MODELS, "NA": ("global_uniform", "5", 0)})
+    assert sweep.planned() == (set(), AFTER)
+    sweep.write_manifest(dict(reversed(MODELS.items())))
+    assert sweep.planned() == NOTHING
+
+
+def test_targets_for_a_part_of_the_sweep(base, tmp_path):
+    sweep = base.copy(tmp_path / "sweep")
+    shutil.rmtree(sweep.folder / "results")
+    index = {"index_benchmark"}
+    assert sweep.planned("global_uniform") == ({"NA", "007", "1e5"}, index)
+    assert sweep.planned("incremental_natural") == ({"it's 5% $HOME;"}, index)
+    assert sweep.planned("results/models/None/None_summary.json") == ({"None"}, index)
+    assert sweep.planned("tables") == (ALL, index | {"aggregate"})
+
+
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("iou=0.75", (ALL, AFTER)),
+        ("detections=false", (ALL, AFTER)),
+        ("plot_formats=[png,svg]", (set(), READ)),
+        ("allow_missing=false", NOTHING),
+    ],
+)
+def test_options_rerun_what_they_change(base, tmp_path, option, wanted):
+    # by stamps alone: a params trigger must not be what finds it
+    sweep = base.copy(tmp_path / "sweep")
+    assert sweep.planned("--rerun-triggers", "mtime", "--config", option) == wanted
+
+
+# what stops before anything runs
+
+
+def test_all_faults_of_a_config_come_in_one_message(sweep):
+    sweep.configure(engine="quick", iuo=0.5)
+    output = sweep.run("--config", "allow_missing=perhaps", ok=False)
+    assert "3 problems found" in output
+    for text in ("engine: found 'quick'", "did you mean 'iou'?", "allow_missing: found 'perhaps'"):
+        assert text in output
+    assert "Traceback" not in output
+
+
+def test_every_missing_file_of_every_model_is_named_by_condition(sweep):
+    sweep.predictions("1e5", "inat_test").unlink()
+    sweep.predictions("1e5", "semantic_ood").write_bytes(b"")
+    shutil.rmtree(sweep.folder / "data/predictions/NA")
+    output = sweep.run(ok=False)
+    assert "5 problems found" in output
+    lines = [line for line in output.splitlines() if "_predictions.json" in line]
+    assert [line.split(", ")[0].split("/")[-1] for line in lines] == [
+        "iid_test_predictions.json",
+        "inat_test_predictions.json",
+        "semantic_ood_predictions.json",
+        "inat_test_predictions.json",
+        "semantic_ood_predictions.json",
+    ]
+    assert "model 'NA', global_uniform k=1, seed 0" in lines[0]
+    assert "model '1e5', global_uniform k=all, seed 0" in lines[3]
+    assert "found an empty file" in lines[4]
+
+
+def test_missing_models_may_be_left_out_and_are_told(sweep):
+    shutil.rmtree(sweep.folder / "data/predictions/NA")
+    sweep.configure(allow_missing=True)
+    assert sweep.planned() == (set(), AFTER)
+    sweep.run()
+    assert sweep.planned() == NOTHING
+    aggregated = json.loads((sweep.folder / "results/aggregated/aggregated.json").read_text())
+    # the manifest's seeds are uneven, so cells without a model are listed too
+    assert [cell["model"] for cell in aggregated["missing"] if cell["model"]] == ["NA"]
+    assert "NA" in (sweep.folder / "results/aggregated/report.md").read_text()
+
+
+def test_no_predictions_at_all_is_a_fault_even_so(sweep):
+    sweep.configure(allow_missing=True, predictions_dir="data/predictionz")
+    output = sweep.run(ok=False)
+    assert "not one of its 5 models" in output
+    assert "data/predictionz" in output
+
+
+def test_a_file_that_is_there_twice_is_a_fault(sweep):
+    path = sweep.predictions("007")
+    path.with_name(f"{path.name}.gz").write_bytes(b"x")
+    sweep.configure(allow_missing=True)
+    output = sweep.run(ok=False)
+    assert "this file and the same with .gz" in output
+    assert "1 problem found" in output
+
+
+def test_hostile_names_are_refused_all_at_once(sweep):
+    hostile = ["a/b", "..", "-x", ".x", " x", "x\ty", "na"]
+    sweep.write_manifest(
+        {**MODELS, **{name: ("global_uniform", "5", at) for at, name in enumerate(hostile)}}
+    )
+    output = sweep.run("--dry-run", ok=False)
+    assert "7 problems found" in output
+    assert [f"row {at} (line {at + 1})" in output for at in range(5, 14)] == [
+        False,
+        *[True] * 7,
+        False,
+    ]
+
+
+def test_names_that_snakemake_would_read_as_patterns_are_refused(sweep):
+    sweep.write_manifest(
+        {"{model}": MODELS["NA"], "<results>": MODELS["007"], "1e5": MODELS["1e5"]}
+    )
+    output = sweep.run("--dry-run", ok=False)
+    assert "2 problems found" in output
+    assert "row 1 (line 2), model_name: found '{model}'" in output
+
+
+@pytest.mark.parametrize("lost", ["manifest.csv", "benchmark/species_taxonomy.csv"])
+def test_what_cannot_be_read_is_named(sweep, lost):
+    (sweep.folder / "data" / lost).unlink()
+    output = sweep.run("--dry-run", ok=False)
+    assert f"data/{lost}" in output
+    assert "No such file" in output or "no such file" in output
+
+
+# what a failed or killed run leaves
+
+
+def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
+    good = sweep.tables()
+    path = sweep.predictions("007")
+    original = path.read_bytes()
+    path.write_bytes(original[:-1])
+    output = sweep.run(ok=False)
+    assert str(path.relative_to(sweep.folder)) in output
+    assert "1 model not evaluated: 007. What has failed is told above" in output
+    results = sweep.folder / "results"
+    assert not list(results.glob("aggregated/*"))
+    assert not list(results.glob("plots/*"))
+    assert not sweep.summary("007").exists()
+    assert sweep.summary("NA").exists()
+    log = (results / "logs/evaluate_model/007.log").read_text()
+    assert "iid_test_predictions.json" in log
+    path.write_bytes(original)
+    sweep.run("tables")
+    assert sweep.tables() == good
+
+
+def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
+    model = "None"
+    old = sweep.summary(model).read_bytes()
+    edit_unseen(sweep.predictions(model))
+    told = sweep.run(f"results/models/{model}/{model}_summary.json")
+    assert "results/aggregated/aggregated.json and 8 more; a run of the whole sweep" in told
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    sweep.summary(model).write_bytes(old)
+    told = sweep.run("tables", ok=False)
+    assert f"{model}_summary.json" in told
+    assert "made with another predictions of iid_test than the one that is there now" in told
+    assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    assert not sweep.summary(model).exists()
+    sweep.run("tables")
+    assert json.loads(sweep.summary(model).read_bytes()) != json.loads(old)
+
+
+def test_a_run_that_was_killed_is_repaired_by_the_next(sweep, record_property):
+    good = sweep.tables()
+    shutil.rmtree(sweep.folder / "results")
+    with subprocess.Popen(
+        sweep.command("tables"),
+        cwd=sweep.folder,
+        env=sweep.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        incomplete = sweep.folder / ".snakemake/incomplete"
+        models = sweep.folder / "results/models"
+        until = time.monotonic() + 60
+        while not (models.exists() and any(incomplete.iterdir())) and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    record_property("kills", 1)
+    assert any((sweep.folder / ".snakemake/locks").iterdir())
+    unfinished = [urlsafe_b64decode(path.name).decode() for path in incomplete.iterdir()]
+    assert unfinished
+    # killed between two files of a job: what is there is not all of it
+    for name in unfinished:
+        (sweep.folder / name).write_text("what an unfinished job has left")
+    # no --unlock, no --rerun-incomplete
+    output = sweep.run("--workflow-profile", "none", "tables")
+    assert "The last run was killed" in output
+    assert sweep.tables() == good
+    assert not (sweep.folder / "results/.state/running.json").exists()
+
+
+def test_a_run_that_lives_is_left_alone(sweep):
+    """Its stamps stay, and snakemake itself refuses to run beside it."""
+    from benchmark_eval.pipeline.recovery import note_finished, note_running
+
+    edit_unseen(sweep.predictions("NA"))
+    stamp = sweep.folder / "results/.state/models/NA.json"
+    before = stamp.read_bytes()
+    note_running(sweep.folder / "results/.state/running.json")
+    locks = sweep.folder / ".snakemake/locks"
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").write_text("results/aggregated/aggregated.json\n")
+    assert sweep.planned() == NOTHING
+    assert stamp.read_bytes() == before
+    (locks / "0.output.lock").unlink()
+    assert sweep.planned() == NOTHING
+    assert "another call of snakemake works in results" in sweep.run("--forceall", ok=False)
+    assert stamp.read_bytes() == before
+    note_finished(sweep.folder / "results/.state/running.json")
+    assert sweep.planned() == ({"NA"}, AFTER)
+
+
+def test_lost_stamps_and_report_are_made_again_in_one_run(sweep):
+    """Results that nobody vouches for go, and what needs them is planned with them."""
+    good, target = sweep.compared(), "results/aggregated/report.md"
+    shutil.rmtree(sweep.folder / "results/.state")
+    (sweep.folder / target).unlink()
+    assert sweep.planned("tables") == (set(), {"aggregate"})
+    assert sweep.planned(target) == (set(), AFTER)
+    sweep.run(target)
+    assert sweep.compared() == good
+
+
+def test_asking_deletes_nothing(sweep):
+    """Even where the next run would, as all results are out of date."""
+
+    def results():
+        found = sweep.folder.joinpath("results").rglob("*")
+        return {path for path in found if path.is_file() and path.parent.name != ".state"}
+
+    good, before = sweep.compared(), results()
+    sweep.configure(iou=0.75)
+    for asked in ("--lint", "--rulegraph", "--summary", "--report=report.html"):
+        sweep.run(asked)
+        assert results() == before, asked
+    assert sweep.planned() == (ALL, AFTER)
+    assert results() == before
+    sweep.configure()
+    assert sweep.planned() == NOTHING
+    assert sweep.compared() == good
+
+
+def test_touch_vouches_for_what_is_there(sweep):
+    before = {name: data for name, data in sweep.compared().items() if ".state" not in name}
+    sweep.configure(iou=0.75)
+    sweep.run("--touch")
+    assert sweep.planned() == NOTHING
+    after = {name: data for name, data in sweep.compared().items() if ".state" not in name}
+    assert after == before
+
+
+SLEEPER = """
+import sys, time
+
+if "evaluate" in sys.orig_argv:
+    time.sleep(1.1)
+"""
+
+
+@pytest.mark.parametrize("limit", [[], ["--max-jobs-per-timespan", "9/1s"]])
+def test_waiting_jobs_are_looked_through_only_when_one_ends(sweep, tmp_path, limit):
+    """Else thousands of them keep a core busy; a limit that somebody has set stays."""
+    (tmp_path / "sitecustomize.py").write_text(SLEEPER)
+    sweep.env["PYTHONPATH"] = str(tmp_path)
+    shutil.rmtree(sweep.folder / "results")
+    output = sweep.run("--cores", "1", "--verbose", *limit, "tables")
+    jobs = output.count("Finished jobid: ")
+    assert jobs == 8  # the index, five models, their tables, the target
+    assert (output.count("Ready jobs: ") > jobs) is bool(limit)
+
+
+# where it runs
+
+
+def test_a_locale_without_the_letters_of_a_name_is_told(sweep):
+    shutil.rmtree(sweep.folder / "results")
+    sweep.predictions("NA").parent.rename(sweep.folder / "data/predictions/K\u00e4fer")
+    models = {("K\u00e4fer" if name == "NA" else name): row for name, row in MODELS.items()}
+    sweep.write_manifest(models)
+    sweep.env = {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    output = sweep.run("--dry-run", ok=False)
+    assert "K\\xe4fer" in output
+    assert "set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8" in output
+    assert "UnicodeEncodeError" not in output
+    sweep.env = {"LC_ALL": "C", "PYTHONUTF8": "1"}
+    assert sweep.planned() == (set(models), {"index_benchmark", *AFTER})
+    sweep.run("results/models/K\u00e4fer/K\u00e4fer_summary.json")
+
+
+@pytest.mark.parametrize("cores", ["1", "16"])
+def test_the_same_bytes_whatever_the_circumstances(base, tmp_path, cores):
+    other = Sweep(tmp_path / "an other place")
+    shutil.copytree(base.folder / "data", other.folder / "data", copy_function=shutil.copy)
+    (other.folder / "config").mkdir()
+    other.configure()
+    other.write_manifest(dict(reversed(MODELS.items())))
+    other.env = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    # plots and report are one job each: they are looked at once
+    other.run("--cores", cores, *(["tables"] if cores == "16" else []))
+    look = Sweep.tables if cores == "16" else Sweep.compared
+    found, wanted = look(other), look(base)
+    assert sorted(found) == sorted(wanted)
+    assert [name for name in wanted if found[name] != wanted[name]] == []
+
+
+def test_a_working_directory_that_has_only_data(base, tmp_path):
+    """--directory, from elsewhere, with the config named on the command line."""
+    folder = tmp_path / "work here"
+    shutil.copytree(base.folder / "data", folder / "data")
+    config = ["--configfile", str(base.folder / "config/config.yaml")]
+    sweep = Sweep(folder)
+    wanted = (ALL, {"index_benchmark", *AFTER})
+    assert sweep.planned("--directory", str(folder), *config, cwd=tmp_path) == wanted
+    assert (folder / "results/.state/sweep.json").exists()
+    assert not (tmp_path / "results").exists()
+
+
+def tables_of(results):
+    return {path.name: path.read_bytes() for path in results.glob("aggregated/*.[cj]s*")}
+
+
+def two_modules(base, folder):
+    """A workflow that uses this one twice, under two IoUs."""
+    shutil.copytree(base.folder / "data", folder / "data")
+    (folder / "Snakefile").write_text(f"""
+CONFIG = {{
+    "benchmark_dir": "data/benchmark",
+    "predictions_dir": "data/predictions",
+    "manifest": "data/manifest.csv",
+}}
+
+
+module strict:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: {{**CONFIG, "iou": 0.75}}
+    prefix: "strict"
+
+
+use rule * from strict as strict_*
+
+
+module plain:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: CONFIG
+
+
+use rule * from plain as plain_*
+
+
+rule both:
+    input: rules.strict_all.input, rules.plain_all.input
+    default_target: True
+
+
+onstart:
+    strict.onstart()
+    plain.onstart()
+
+onsuccess:
+    strict.onsuccess()
+    plain.onsuccess()
+
+onerror:
+    strict.onerror()
+    plain.onerror()
+""")
+    return Sweep(folder, snakefile=folder / "Snakefile")
+
+
+def test_modules_have_tables_and_messages_of_their_own(base, tmp_path):
+    sweep = two_modules(base, tmp_path)
+    path = sweep.predictions("007")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    told = sweep.run("--keep-going", "strict_tables", "plain_tables", ok=False)
+    assert "an evaluation, strict/results/logs/evaluate_model/<model>.log has more" in told
+    assert "an evaluation, results/logs/evaluate_model/<model>.log has more" in told
+    path.write_bytes(whole)
+    sweep.run("strict_tables", "plain_tables")
+    assert tables_of(tmp_path / "results") == tables_of(base.folder / "results")
+    assert sorted(tables_of(tmp_path / "strict/results")) == sorted(tables.FILES)
+    together = (tmp_path / "strict/results/aggregated/aggregated.json").read_text()
+    assert '"iou_threshold": 0.75' in together
+
+
+def test_as_a_module_of_another_workflow(base, tmp_path):
+    sweep = two_modules(base, tmp_path)
+    _, rules = sweep.planned()
+    assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules
+    # tables of other inputs go in the module's own folder, or are vouched for there
+    record = tmp_path / "strict/results/.state/sweep.made.json"
+    old = tmp_path / "strict/results/aggregated/aggregated.json"
+    old.parent.mkdir()
+    for path in (record, old):
+        path.write_text("{}")
+    told = sweep.run(
+        "strict/results/models/NA/NA_summary.json", "results/models/NA/NA_summary.json"
+    )
+    assert "present ones: strict/results/aggregated/aggregated.json; a run of the whole" in told
+    assert not old.exists()
+    for path in (record, old):
+        path.write_text("{}")
+    sweep.run("--touch", "strict_tables")
+    assert record.read_bytes() == record.with_name("sweep.json").read_bytes()
+    # what a job of a module finds faulty is set aside
+    told = sweep.run("strict/results/plots/target_grid.svg", ok=False)
+    assert "the next run makes them again: strict/results/aggregated/aggregated.json" in told
+    strict = json.loads((tmp_path / "strict/results/models/NA/NA_summary.json").read_text())
+    assert strict["config"]["iou_threshold"] == 0.75
+    plain = tmp_path / "results/models/NA/NA_summary.json"
+    assert plain.read_bytes() == base.summary("NA").read_bytes()

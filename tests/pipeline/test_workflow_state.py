@@ -1,0 +1,173 @@
+"""Digests, stamps and the import closure: what makes a result out of date, and what does not."""
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark_eval.core.code_digest import package_dir
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.pipeline import fingerprints as state
+from benchmark_eval.pipeline.fingerprints import DigestCache, stamp_text, write_stamp
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Keep digests of files that were written a moment ago, as if time had passed."""
+    monkeypatch.setattr(state, "_SETTLED_NS", -(10**12))
+
+
+def counting(monkeypatch):
+    read = []
+    real = state._digest
+    monkeypatch.setattr(state, "_digest", lambda name, p: (read.append(name), real(name, p))[1])
+    return read
+
+
+def test_digests_are_of_the_content_and_kept(tmp_path, monkeypatch, settled):
+    read = counting(monkeypatch)
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_bytes(b"one")
+    b.write_bytes(b"")
+    cache = DigestCache(tmp_path / "cache.json")
+    assert cache.digests([str(b), str(a)]) == {str(b): sha(b""), str(a): sha(b"one")}
+    cache.save()
+    assert len(read) == 2
+    again = DigestCache(tmp_path / "cache.json")
+    assert list(again.digests([str(a), str(b), str(a)])) == [str(a), str(b)]
+    assert len(read) == 2
+
+
+def test_an_edit_of_equal_size_under_a_restored_time_is_found(tmp_path, monkeypatch, settled):
+    a = tmp_path / "a"
+    a.write_bytes(b"one")
+    before = a.stat()
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digests([str(a)])
+    a.write_bytes(b"two")
+    os.utime(a, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert a.stat().st_mtime_ns == before.st_mtime_ns
+    assert cache.digests([str(a)]) == {str(a): sha(b"two")}
+
+
+def test_another_file_moved_into_place_is_found(tmp_path, settled):
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_bytes(b"one")
+    b.write_bytes(b"two")
+    for path in (a, b):
+        os.utime(path, ns=(10**18, 10**18))
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digests([str(a)])
+    b.replace(a)
+    assert cache.digests([str(a)]) == {str(a): sha(b"two")}
+
+
+def test_a_digest_of_a_file_written_just_now_is_not_kept(tmp_path, monkeypatch):
+    read = counting(monkeypatch)
+    a = tmp_path / "a"
+    a.write_bytes(b"one")
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digests([str(a)])
+    cache.digests([str(a)])
+    assert len(read) == 2
+    assert not cache.changed
+
+
+def test_files_that_are_gone_are_forgotten(tmp_path, settled):
+    a, b = tmp_path / "a", tmp_path / "b"
+    for path in (a, b):
+        path.write_bytes(b"one")
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digests([str(a), str(b)])
+    a.unlink()
+    cache.save()
+    assert list(DigestCache(tmp_path / "cache.json").kept) == [str(b)]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"version": 1}', b"\xff"])
+def test_a_broken_cache_only_costs_time(tmp_path, content):
+    (tmp_path / "cache.json").write_bytes(content)
+    a = tmp_path / "a"
+    a.write_bytes(b"one")
+    assert DigestCache(tmp_path / "cache.json").digests([str(a)]) == {str(a): sha(b"one")}
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="a named pipe, no regular file"):
+        DigestCache(tmp_path / "cache.json").digests([str(tmp_path / "pipe")])
+
+
+def test_every_unreadable_file_is_named(tmp_path):
+    (tmp_path / "folder").mkdir()
+    names = [str(tmp_path / "none"), str(tmp_path / "folder"), str(tmp_path / "nor this")]
+    with pytest.raises(InputError) as caught:
+        DigestCache(tmp_path / "cache.json").digests(names)
+    assert sorted(p.file for p in caught.value.problems) == sorted(names)
+
+
+def test_progress_is_told_when_there_is_much_to_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "_TOLD_FROM_BYTES", 10)
+    monkeypatch.setattr(state, "_TOLD_EVERY_SECONDS", 0.0)
+    a = tmp_path / "a"
+    a.write_bytes(b"x" * 100)
+    told = []
+    DigestCache(tmp_path / "cache.json").digests([str(a)], told.append)
+    assert told
+    assert "0.0 of 0.0 GB" in told[0]
+    monkeypatch.setattr(state, "_TOLD_FROM_BYTES", 101)
+    told.clear()
+    DigestCache(tmp_path / "cache.json").digests([str(a)], told.append)
+    assert told == []
+
+
+def test_the_package_that_jobs_import_must_be_the_one_loaded_here(tmp_path, monkeypatch):
+    state.require_same_package()
+    other = shutil.copytree(package_dir(), tmp_path / "benchmark_eval")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(UsageError, match="two copies of benchmark_eval") as caught:
+        state.require_same_package()
+    assert str(other) in str(caught.value)
+    assert str(package_dir()) in str(caught.value)
+
+
+def test_a_python_without_the_package_is_told(tmp_path, monkeypatch):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    bare.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(bare))
+    with pytest.raises(UsageError, match="pip install -e"):
+        state.require_same_package()
+
+
+def test_a_stamp_is_written_only_when_it_changed(tmp_path):
+    path = tmp_path / "state/m.json"
+    text = stamp_text({"b": 1, "a": [1, "ü"]})
+    assert stamp_text({"a": [1, "ü"], "b": 1}) == text
+    assert write_stamp(path, text)
+    os.utime(path, ns=(10**18, 10**18))
+    assert not write_stamp(path, text)
+    assert path.stat().st_mtime_ns == 10**18
+    assert write_stamp(path, stamp_text({"a": 2}))
+    assert path.stat().st_mtime_ns > 10**18
+    assert [p.name for p in path.parent.iterdir()] == ["m.json"]
+
+
+def test_a_result_with_a_time_in_the_future_is_still_older_than_a_changed_stamp(tmp_path):
+    path, result = tmp_path / "m.json", tmp_path / "result"
+    write_stamp(path, "1", result)
+    result.write_text("made from 1")
+    ahead = 4 * 10**18
+    os.utime(result, ns=(ahead, ahead))
+    assert not write_stamp(path, "1", result)
+    assert result.stat().st_mtime_ns == ahead
+    assert write_stamp(path, "2", result)
+    assert result.stat().st_mtime_ns < path.stat().st_mtime_ns
+    assert Path(result).read_text() == "made from 1"

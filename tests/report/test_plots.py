@@ -1,0 +1,416 @@
+"""What the plots show is what the tables hold."""
+
+import ast
+import csv
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from support.factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
+
+from benchmark_eval.core.errors import UsageError
+from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.report import captions, figures
+from benchmark_eval.report.document import render
+from benchmark_eval.report.draw import painters, write_plots
+from benchmark_eval.report.lookup import Lookup
+from benchmark_eval.report.plots import budgets, curves, targets
+from benchmark_eval.results.registry import HEADLINE
+from benchmark_eval.sweep import aggregate
+
+GU, IN, TA = BUDGETS
+
+
+def lay(folder, cells):
+    """A sweep of (architecture, regime, k, seed, value) on the small benchmark, aggregated."""
+    benchmark = write_benchmark(folder / "benchmark")
+    digests = load_benchmark(benchmark).digests
+    rows = []
+    for at, (architecture, regime, k, seed, made) in enumerate(cells):
+        rows.append((f"m{at}", architecture, regime, k, seed))
+        options = made if isinstance(made, dict) else {"value": made}
+        write_evaluation(folder / "eval", evaluation(f"m{at}", benchmark=digests, **options))
+    (folder / "manifest.csv").write_text(manifest_text(rows))
+    return aggregate(
+        eval_dir=folder / "eval",
+        manifest=folder / "manifest.csv",
+        benchmark=benchmark,
+        output_dir=folder / "out",
+    )
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """Two architectures, three regimes; a seed less at (b, gu, 5), an undefined AP at (a, all)."""
+    folder = tmp_path_factory.mktemp("sweep")
+    cells = []
+    for a, architecture in enumerate(("a", "b")):
+        for regime, ks in ((GU, ("1", "5", "all")), (IN, ("0.1", "1")), (TA, ("0", "5", "25"))):
+            for i, k in enumerate(ks):
+                for seed in range(3):
+                    if (architecture, regime, k, seed) == ("b", GU, "5", 2):
+                        continue
+                    value = 0.1 + 0.2 * i + 0.03 * a + 0.01 * (seed - 1) ** 2 + 0.004 * seed
+                    made = {"value": value, "species_ap": {1: value / 2, 3: value / 4}}
+                    if (architecture, k, seed) == ("a", "all", 1):
+                        made["per_split__iid_test__coco__AP_50_95"] = None
+                    cells.append((architecture, regime, k, seed, made))
+    return folder, lay(folder, cells)
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with figures.house_style():
+        yield
+    plt.close("all")
+
+
+def rows(folder, name):
+    with (folder / "out" / name).open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def drawn(figure):
+    """Every labelled line of a figure: (kind, key) -> (axes, x, y)."""
+    found = {}
+    for axes in figure.axes:
+        for line in axes.lines:
+            kind, _, key = str(line.get_label()).partition("|")
+            if key:
+                found.setdefault((kind, key), []).append((axes, *line.get_data()))
+    return found
+
+
+def intervals(figure):
+    """Every interval bar: key -> list of (x, low, high)."""
+    found = {}
+    for axes in figure.axes:
+        for item in axes.collections:
+            if isinstance(item, LineCollection) and str(item.get_label()).startswith("ci95|"):
+                found[str(item.get_label())[5:]] = [
+                    (segment[0, 0], segment[0, 1], segment[1, 1]) for segment in item.get_segments()
+                ]
+    return found
+
+
+@pytest.mark.parametrize("metric", [*HEADLINE, "iid_detection_recall", "novelty_det_AUROC"])
+def test_curves_show_the_numbers_of_the_csv(sweep, metric):
+    folder, table = sweep
+    figure = curves.learning(table, metric)
+    look = Lookup(table)
+    lines, bars = drawn(figure), intervals(figure)
+    checked = 0
+    for architecture in ("a", "b"):
+        for regime in (GU, IN, TA):
+            key = f"{architecture}|{regime}|{metric}"
+            ((axes, x, y),) = lines["mean", key]
+            cells = [
+                row
+                for row in rows(folder, "learning_curves.csv")
+                if (row["architecture"], row["regime"]) == (architecture, regime)
+            ]
+            assert list(y) == [float(row[f"{metric}_mean"]) for row in cells]
+            # each point stands at the tick of its budget
+            ticks = dict(
+                zip(axes.get_xticks(), (t.get_text() for t in axes.get_xticklabels()), strict=True)
+            )
+            assert [ticks[round(at)] for at in x] == [row["k_or_p"] for row in cells]
+            assert look.budgets[regime] == list(ticks.values())
+            wanted = [
+                (float(row[f"{metric}_ci95_low"]), float(row[f"{metric}_ci95_high"]))
+                for row in cells
+                if row[f"{metric}_ci95_low"]
+            ]
+            assert [bar[1:] for bar in bars[key]] == wanted
+            dots = sorted(lines["seeds", key][0][2])
+            assert dots == sorted(
+                float(row[metric])
+                for row in rows(folder, "models.csv")
+                if (row["architecture"], row["regime"]) == (architecture, regime) and row[metric]
+            )
+            checked += len(y) + len(dots)
+    assert checked > 50
+    texts = [t.get_text() for axes in figure.axes for t in axes.texts]
+    assert texts.count("n=2") == (2 if metric == HEADLINE[0] else 1)
+    plt.close(figure)
+
+
+def test_zero_and_all_are_on_the_axes(sweep):
+    figure = curves.learning(sweep[1], HEADLINE[0])
+    labels = [[t.get_text() for t in axes.get_xticklabels()] for axes in figure.axes]
+    assert labels == [["1", "5", "all"], ["0.1", "1"], ["0", "5", "25"]]
+    plt.close(figure)
+
+
+def test_target_grid_shows_value_and_n_of_each_cell(sweep):
+    folder, table = sweep
+    figure = targets.grid(table)
+    for axes, architecture in zip(figure.axes, ("a", "b"), strict=True):
+        shown = {
+            (round(text.get_position()[0]), round(text.get_position()[1])): text.get_text()
+            for text in axes.texts
+            if not text.get_text().startswith("n=")
+        }
+        cells = [
+            row
+            for row in rows(folder, "target_species_curves.csv")
+            if (row["architecture"], row["split"]) == (architecture, "iid_test")
+        ]
+        assert len(shown) == len(cells) == 9
+        bands = ["near_genus", "mid_tribe", "far_tribe"]
+        for row in cells:
+            at = (["0", "5", "25"].index(row["k"]), bands.index(row["band"]))
+            assert shown[at] == f"{float(row['AP_50_mean']):.2f}"
+        assert [t.get_text() for t in axes.texts if t.get_text().startswith("n=")] == ["n=3"] * 9
+    plt.close(figure)
+
+
+def test_targets_against_others_shows_the_numbers_of_the_csv(sweep):
+    folder, table = sweep
+    lines = drawn(figure := targets.against_others(table))
+    for architecture in ("a", "b"):
+        for side in ("target", "nontarget", "gap"):
+            ((_, _, y),) = lines["mean", f"{architecture}|{TA}|iid_test/{side}/AP_50"]
+            assert list(y) == [
+                float(row[f"{side}_AP_50_mean"])
+                for row in rows(folder, "target_vs_nontarget.csv")
+                if (row["architecture"], row["split"]) == (architecture, "iid_test")
+            ]
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("unit", ["n_images", "n_specimens"])
+def test_budget_axis_holds_the_costs_of_the_csv(sweep, unit):
+    folder, table = sweep
+    lines = drawn(figure := budgets.cost(table, unit))
+    for architecture in ("a", "b"):
+        for regime in (GU, IN, TA):
+            for metric in HEADLINE:
+                ((_, x, y),) = lines["cost", f"{architecture}|{regime}|{metric}"]
+                cells = [
+                    row
+                    for row in rows(folder, "budget_curves.csv")
+                    if (row["architecture"], row["regime"]) == (architecture, regime)
+                ]
+                assert list(x) == [float(row[unit]) for row in cells]
+                assert list(y) == [float(row[f"{metric}_mean"]) for row in cells]
+                # the interval of the same condition, which learning_curves.csv has
+                wanted = [
+                    (float(row[f"{metric}_ci95_low"]), float(row[f"{metric}_ci95_high"]))
+                    for row in rows(folder, "learning_curves.csv")
+                    if (row["architecture"], row["regime"]) == (architecture, regime)
+                ]
+                bars = intervals(figure)[f"{architecture}|{regime}|{metric}"]
+                assert [bar[1:] for bar in bars] == wanted
+                assert [bar[0] for bar in bars] == list(x)
+    plt.close(figure)
+
+
+def test_one_condition_has_its_cost_below_it_and_keeps_to_the_middle(tmp_path):
+    table = lay(tmp_path, [("a", GU, "1", seed, 0.5) for seed in range(2)])
+    for unit in ("n_images", "n_specimens"):
+        figure = budgets.cost(table, unit)
+        figure.draw_without_rendering()
+        value = getattr(table.budget_curves[0], unit)
+        for axes in figure.axes:
+            low, high = axes.get_xlim()
+            ticks = [t for t in axes.get_xticks() if low <= t <= high]
+            assert ticks
+            assert all(0.5 * value < tick < 2 * value for tick in ticks)
+    figure = painters()["finding_naming_iid"](table)
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        places = [
+            x for line in axes.lines if "|" in str(line.get_label()) for x in line.get_xdata()
+        ]
+        assert max(places) - min(places) < 0.2 * (high - low)
+    # no model on all images: no box of the card, and no word of it
+    assert not any("card" in text.get_text() for text in figure.legends[0].get_texts())
+    assert not any("Box: " in text.get_text() for text in figure.texts)
+
+
+def test_lines_of_targets_and_others_meet_where_their_difference_is_zero(tmp_path):
+    cells = [
+        ("a", TA, k, s, {"value": 0.5, "species_ap": {1: at, 3: at}})
+        for k, at in (("0", 0.1), ("25", 0.9))
+        for s in range(2)
+    ]
+    table = lay(tmp_path, cells)
+    # cells fill their panel, however few: two here
+    assert targets.grid(table).axes[0].get_xlim() == (-0.5, 1.5)
+    lines = drawn(targets.against_others(table))
+    place = {side: lines["mean", f"a|{TA}|iid_test/{side}/AP_50"][0][1:] for side in
+             ("target", "nontarget", "gap")}  # fmt: skip
+
+    def crossing(x, y):
+        return x[0] - y[0] * (x[1] - x[0]) / (y[1] - y[0])
+
+    met = crossing(place["target"][0], place["target"][1] - place["nontarget"][1])
+    assert abs(met - crossing(*place["gap"])) < 0.12
+
+
+@pytest.mark.parametrize(("iou", "boxes"), [(0.5, 9), (0.75, 0)])
+def test_the_card_is_left_out_where_it_was_measured_at_another_iou(sweep, iou, boxes):
+    from msgspec.structs import replace
+
+    table = sweep[1]
+    options = {**table.inputs.options, "iou_threshold": iou}
+    table = replace(table, inputs=replace(table.inputs, options=options))
+    for name, there in (("finding_naming_iid", boxes), ("learning_iid_AP_50", 2)):
+        figure = painters()[name](table)
+        drawn_boxes = [p for axes in figure.axes for p in axes.patches if p.get_label() == "card"]
+        assert (len(drawn_boxes) > 0) is (there > 0), name
+        notes = " ".join(text.get_text() for text in figure.texts)
+        assert ("Box: " in notes) is (there > 0), name
+
+
+def test_the_best_cut_of_the_report_is_marked(sweep):
+    figure = painters()["operating_curve"](sweep[1])
+    text = render(sweep[1])
+    for name in ("a", "b"):
+        ((_, x, _),) = drawn(figure)["best cut", f"{name}|iid_test"]
+        assert f"| {name} | {x[0]:.2f} |" in text
+
+
+def test_operating_curve_shows_the_numbers_of_the_csv(sweep):
+    folder, table = sweep
+    lines = drawn(figure := painters()["operating_curve"](table))
+    for split in ("iid_test", "inat_test", "semantic_ood"):
+        ((_, x, y),) = lines["cut", f"a|{split}|precision"]
+        cells = [
+            row
+            for row in rows(folder, "operating_curves.csv")
+            if (row["architecture"], row["split"]) == ("a", split)
+        ]
+        assert list(x) == [float(row["confidence"]) for row in cells]
+        assert list(y) == [float(row["precision_mean"]) for row in cells]
+    plt.close(figure)
+
+
+def test_density_shows_the_numbers_of_the_csv(sweep):
+    folder, table = sweep
+    lines = drawn(figure := painters()["density_found"](table))
+    ((_, x, y),) = lines["mean", "b|semantic_ood/far_tribe|image_mean_recall"]
+    best = {row["regime"] + row["k_or_p"] for row in rows(folder, "operating_curves.csv")
+            if row["architecture"] == "b"}  # fmt: skip
+    cells = {
+        row["stratum"]: row
+        for row in rows(folder, "density_curves.csv")
+        if (row["architecture"], row["split"], row["band"]) == ("b", "semantic_ood", "far_tribe")
+        and row["regime"] + row["k_or_p"] in best
+    }
+    strata = ("1", "2-10", ">10")
+    assert list(y) == [float(cells[s]["image_mean_recall_mean"]) for s in strata]
+    assert list(np.round(x)) == [0, 1, 2]
+    plt.close(figure)
+
+
+def test_every_plot_has_a_caption_a_painter_and_a_place_in_the_workflow():
+    from pathlib import Path
+
+    root = Path(__file__).parents[2]
+    names = [plot.name for plot in captions.PLOTS]
+    assert len(set(names)) == len(names)
+    assert set(painters()) == set(names)
+    rule = (root / "workflow/rules/report.smk").read_text()
+    (listed,) = re.findall(r"^PLOTS = (\{.*?^\})", rule, re.MULTILINE | re.DOTALL)
+    told = {plot.name: (plot.question, plot.title) for plot in captions.PLOTS}
+    assert list(ast.literal_eval(listed).items()) == list(told.items())
+    for plot in captions.PLOTS:
+        text = (root / "workflow/report" / f"{plot.name}.rst").read_text()
+        assert text == plot.caption + "\n", "renew: python -m benchmark_eval.report.captions"
+    extra = {p.stem for p in (root / "workflow/report").glob("*.rst")} - set(names)
+    assert extra == {"report"}
+
+
+def test_plots_are_written_with_the_same_bytes_each_time(sweep, tmp_path):
+    _, table = sweep
+    names = ["learning_iid_AP_50", "target_grid", "operating_curve"]
+    first = write_plots(table, tmp_path / "1", names=names)
+    assert [path.name for path in first] == [
+        f"{n}.{kind}" for n in names for kind in ("svg", "png")
+    ]
+    for path in write_plots(table, tmp_path / "2", names=names):
+        assert path.read_bytes() == (tmp_path / "1" / path.name).read_bytes(), path.name
+    svg = (tmp_path / "1" / f"{names[0]}.svg").read_text()
+    ET.fromstring(svg)
+    assert "<dc:date>" not in svg
+    assert not plt.get_fignums()
+
+
+def test_the_last_bits_of_a_layout_change_no_byte(sweep, tmp_path, monkeypatch):
+    _, table = sweep
+    names = ["novelty", "operating_curve", "budget_images"]
+    write_plots(table, tmp_path / "1", names=names)
+    lay_out = Figure.draw_without_rendering
+
+    def nudged(figure):
+        lay_out(figure)
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position([v * (1 + 3e-15) for v in axes.get_position().bounds])
+
+    monkeypatch.setattr(Figure, "draw_without_rendering", nudged)
+    for path in write_plots(table, tmp_path / "2", names=names):
+        assert path.read_bytes() == (tmp_path / "1" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param([("a", GU, "1", 0, 0.5)], id="one model"),
+        pytest.param([("a", GU, "1", 0, 0.5), ("a", GU, "5", 0, 0.6)], id="one seed"),
+        pytest.param([("a", TA, "0", 0, None)], id="all undefined"),
+        pytest.param([("a", IN, "0.1", s, 0.0) for s in range(2)], id="all zero"),
+        pytest.param([("a", GU, "1", 0, {"value": 0.5, "splits": ("iid_test",)})], id="one split"),
+        pytest.param(
+            [("a", GU, "1", 0, {"value": 0.5, "splits": ("semantic_ood",)})], id="only ood"
+        ),
+    ],
+)
+def test_every_plot_is_made_whatever_the_sweep_lacks(cells, tmp_path):
+    table = lay(tmp_path, cells)
+    for name, paint in painters().items():
+        figure = paint(table)
+        assert figure.get_suptitle(), name
+        plt.close(figure)
+
+
+def test_many_architectures_with_odd_names_and_many_budgets_are_drawn_as_text(tmp_path):
+    names = [*(f"$x^{i}_%<b>&" for i in range(7)), "W" * 32]
+    table = lay(tmp_path, [(n, GU, str(k), 0, 0.5) for n in names for k in range(1, 16)])
+    figure = curves.learning(table, HEADLINE[0])
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == names
+    page = figure.get_window_extent()
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= page.x1
+    assert len(figure.axes[0].get_xticks()) <= 12
+
+
+def test_labels_of_the_y_axis_are_no_longer_than_their_panel(sweep):
+    for name, paint in painters().items():
+        figure = paint(sweep[1])
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            if axes.get_ylabel():
+                height = axes.yaxis.label.get_window_extent().height
+                assert height <= axes.get_window_extent().height, (name, axes.get_ylabel())
+        plt.close(figure)
+
+
+def test_unknown_plot_is_refused(sweep, tmp_path):
+    with pytest.raises(UsageError, match="no such plot: nothing"):
+        write_plots(sweep[1], tmp_path, names=["nothing"])
+
+
+def test_captions_are_plain_text():
+    """They are read as Markdown, as reStructuredText and as text: none has a mark of either."""
+    for plot in captions.PLOTS:
+        assert not set("`*|<>") & set(plot.caption), plot.name

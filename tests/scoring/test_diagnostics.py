@@ -1,0 +1,644 @@
+"""Warnings: each fires on a file with its mistake, says the evidence, and on no sound file."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.layout import write_predictions, write_split, write_taxonomy
+
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.text import percent
+from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.prediction_files import predictions_file
+from benchmark_eval.inputs.predictions import (
+    LeftOut,
+    Predictions,
+    check_predictions,
+    read_predictions,
+)
+from benchmark_eval.protocol import DEFAULT_SPLITS
+from benchmark_eval.scoring.diagnostics import (
+    BENCHMARK_WARNINGS,
+    WANTED,
+    WARNINGS,
+    named_warnings,
+    notes_of,
+    warnings_of,
+)
+from benchmark_eval.scoring.diagnostics.evidence import Evidence
+from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
+from benchmark_eval.scoring.evaluate import Options, evaluate
+from benchmark_eval.synthetic import write_synthetic
+
+
+def evidence(benchmark, folder, split, on_invalid="error"):
+    predictions = read_predictions(predictions_file(folder, split), benchmark, split, on_invalid)
+    return Evidence(predictions, benchmark.split(split), benchmark)
+
+
+def problems_of(path, benchmark, split):
+    """What an evaluation says of a faulty file."""
+    return with_likely_causes(check_predictions(path, benchmark, split), benchmark, split)
+
+
+def fired(given):
+    return {kind: list(warning(given)) for kind, warning in WARNINGS.items() if [*warning(given)]}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A synthetic benchmark, its path, and the folder of one good model's predictions."""
+    made = write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.03, test_scale=0.4, jobs=1)
+    (model,) = made.predictions_dir.iterdir()
+    return load_benchmark(made.benchmark_dir), made.benchmark_dir, model
+
+
+def sizes(benchmark_dir, split):
+    content = json.loads((benchmark_dir / f"detection/annotations_coco/{split}.json").read_text())
+    return {image["id"]: (image["width"], image["height"]) for image in content["images"]}
+
+
+def trained(benchmark):
+    categories = benchmark.categories
+    return categories.ids[categories.n_train_images > 0].tolist()
+
+
+def each(change):
+    """A plant that changes every record on its own."""
+
+    def plant(records, context):
+        for record in records:
+            change(record, context)
+        return [r for r in records if r["category_id"] in set(context["ids"])]
+
+    return plant
+
+
+def shift(by):
+    def change(record, context):
+        record["category_id"] += by
+
+    return each(change)
+
+
+def class_numbers(first):
+    def change(record, context):
+        record["category_id"] = context["trained"].index(record["category_id"]) + first
+
+    return each(change)
+
+
+@each
+def corners(record, context):
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [x, y, x + w, y + h]
+
+
+@each
+def centres(record, context):
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [x + w / 2, y + h / 2, w, h]
+
+
+@each
+def swapped(record, context):
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [y, x, h, w]
+
+
+@each
+def normalised(record, context):
+    width, height = context["sizes"][record["image_id"]]
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [x / width, y / height, w / width, h / height]
+
+
+@each
+def normalised_centres(record, context):
+    width, height = context["sizes"][record["image_id"]]
+    x, y, w, h = record["bbox"]
+    record["bbox"] = [(x + w / 2) / width, (y + h / 2) / height, w / width, h / height]
+
+
+@each
+def larger_image(record, context):
+    record["bbox"] = [2 * value for value in record["bbox"]]
+
+
+def resized(to):
+    """Boxes as a detector that never scales back leaves them: to(width, height) -> (scale, pad)."""
+
+    @each
+    def plant(record, context):
+        (sx, sy), (px, py) = to(*context["sizes"][record["image_id"]])
+        x, y, w, h = record["bbox"]
+        record["bbox"] = [x * sx + px, y * sy + py, w * sx, h * sy]
+
+    return plant
+
+
+def longest(length):
+    return resized(lambda w, h: ((length / max(w, h),) * 2, (0, 0)))
+
+
+def shortest(short, long):
+    return resized(lambda w, h: ((min(short / min(w, h), long / max(w, h)),) * 2, (0, 0)))
+
+
+def padded(length):
+    def to(w, h):
+        scale = length / max(w, h)
+        return (scale, scale), ((length - w * scale) / 2, (length - h * scale) / 2)
+
+    return resized(to)
+
+
+def cut_at(threshold):
+    def plant(records, context):
+        return [record for record in records if record["score"] >= threshold]
+
+    return plant
+
+
+@each
+def one_score(record, context):
+    record["score"] = 0.5
+
+
+@each
+def rounded_scores(record, context):
+    record["score"] = round(record["score"], 1)
+
+
+@each
+def held_out(record, context):
+    if record["image_id"] % 3 == 0:
+        record["category_id"] = context["held_out"][0]
+
+
+def written_twice(records, context):
+    return records + [dict(r) for r in records[:50]]
+
+
+def percent_scores(records, context):
+    for record in records[:7]:
+        record["score"] *= 100
+    return records
+
+
+PLANTS = {
+    # name: (split, plant, kinds that fire, words of the first kind's text)
+    "ids from 0": ("iid_test", shift(-1), ["shifted ids", "held-out ids"], "ids counted from 0"),
+    "ids one too high": ("iid_test", shift(1), ["shifted ids", "held-out ids"], "shifted by one"),
+    "class numbers from 0": (
+        "iid_test",
+        class_numbers(0),
+        ["shifted ids", "held-out ids"],
+        "counts the 65 trained species from 0",
+    ),
+    "class numbers from 1": (
+        "iid_test",
+        class_numbers(1),
+        ["shifted ids", "held-out ids"],
+        "counts the 65 trained species from 1",
+    ),
+    "corners": ("iid_test", corners, ["box layout", "boxes outside"], "corners [x1, y1, x2, y2]"),
+    "corners on semantic_ood": (
+        "semantic_ood",
+        corners,
+        ["box layout", "boxes outside"],
+        "corners [x1, y1, x2, y2]",
+    ),
+    "centres": ("iid_test", centres, ["box layout", "boxes outside"], "centres [cx, cy, w, h]"),
+    "x and y swapped": ("iid_test", swapped, ["box layout", "boxes outside"], "[y, x, h, w]"),
+    "normalised": ("iid_test", normalised, ["normalised boxes"], "shares of the image"),
+    "normalised centres": (
+        "iid_test",
+        normalised_centres,
+        ["normalised boxes"],
+        "instead of pixels, and centres",
+    ),
+    "another size": ("iid_test", larger_image, ["boxes outside"], "an image of another size"),
+    "longest side 640": ("iid_test", longest(640), ["resized images"], "a longest side of 640 px"),
+    "longest side 700": ("iid_test", longest(700), ["resized images"], "a longest side of "),
+    "longest side 1024 on semantic_ood": (
+        "semantic_ood",
+        longest(1024),
+        ["resized images"],
+        "a longest side of 1024 px; the best boxes reach 1023.",
+    ),
+    "shortest side 800": (
+        "iid_test",
+        shortest(800, 1333),
+        ["resized images"],
+        "a shortest side of 800 px and a longest of at most 1333 px",
+    ),
+    "stretched": (
+        "iid_test",
+        resized(lambda w, h: ((512 / w, 512 / h), (0, 0))),
+        ["resized images"],
+        "stretched to 512x512 px",
+    ),
+    "padded": ("iid_test", padded(640), ["resized images"], "640 px in the middle of a square"),
+    "half of the size": (
+        "iid_test",
+        resized(lambda w, h: ((0.5, 0.5), (0, 0))),
+        ["resized images"],
+        "made smaller by a factor of 2",
+    ),
+    "cut at 0.05": ("iid_test", cut_at(0.05), ["score threshold"], "no score below 0.05"),
+    "cut at 0.25": ("iid_test", cut_at(0.25), ["score threshold"], "no score below 0.25"),
+    "cut at 0.5": (
+        "semantic_ood",
+        cut_at(0.5),
+        ["score threshold"],
+        "likely a score threshold; AP",
+    ),
+    "cut at 0.25 on semantic_ood": (
+        "semantic_ood",
+        cut_at(0.25),
+        ["score threshold"],
+        "no score below 0.25",
+    ),
+    "constant score": ("iid_test", one_score, ["tied scores"], "scores are 0.5"),
+    "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "different scores in"),
+    "held-out ids": ("iid_test", held_out, ["held-out ids"], "no training image holds"),
+    "held-out ids on semantic_ood": (
+        "semantic_ood",
+        held_out,
+        ["held-out ids"],
+        "no training image holds",
+    ),
+    "written twice": ("iid_test", written_twice, ["repeated records"], "50 detections"),
+    "dropped": (
+        "iid_test",
+        percent_scores,
+        ["dropped records"],
+        "7 invalid records dropped",
+    ),
+}
+
+
+def planted(tree, folder, split, plant):
+    benchmark, benchmark_dir, model = tree
+    records = json.loads((model / f"{split}_predictions.json").read_text())
+    ids = benchmark.categories.ids.tolist()
+    context = {
+        "sizes": sizes(benchmark_dir, split),
+        "ids": ids,
+        "trained": trained(benchmark),
+        "held_out": sorted(set(ids) - set(trained(benchmark))),
+    }
+    (folder / f"{split}_predictions.json").write_text(json.dumps(plant(records, context)))
+    return evidence(benchmark, folder, split, "drop")
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_fires_on_its_mistake_and_says_so(tree, tmp_path, name):
+    split, plant, kinds, words = PLANTS[name]
+    found = fired(planted(tree, tmp_path, split, plant))
+    assert sorted(found) == sorted(kinds)
+    assert words in found[kinds[0]][0]
+
+
+def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
+    for name, kinds in (("corners", ["box layout"]), ("ids from 0", ["shifted ids"])):
+        split, plant, fire, _ = PLANTS[name]
+        given = planted(tree, tmp_path, split, plant)
+        assert set(kinds) < set(fire) == set(fired(given))
+        assert [kind for kind, _ in named_warnings(given)] == kinds
+    split, plant, fire, _ = PLANTS["another size"]
+    assert [kind for kind, _ in named_warnings(planted(tree, tmp_path, split, plant))] == fire
+    assert set(WANTED) == set(WARNINGS) - {"dropped records"}
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        (-1, "when 1 is added to every category_id: likely ids counted from 0; every record is"),
+        (1, "when 1 is taken from every category_id: likely ids shifted by one; every record is"),
+    ],
+)
+@pytest.mark.parametrize("split", DEFAULT_SPLITS)
+def test_unknown_ids_of_a_file_whose_ids_are_all_moved_are_told_as_that(
+    tree, tmp_path, split, by, words
+):
+    """Though the first or last id of the benchmark makes the file invalid, and on any split."""
+    benchmark, _, model = tree
+    ends = (int(benchmark.categories.ids.min()), int(benchmark.categories.ids.max()))
+    assert set(ends) <= set(trained(benchmark))
+    records = json.loads((model / f"{split}_predictions.json").read_text())
+    records[3]["category_id"] = ends[by > 0]
+    for entry in records:
+        entry["category_id"] += by
+    path = tmp_path / f"{split}_predictions.json"
+    path.write_text(json.dumps(records))
+    problems = problems_of(path, benchmark, split)
+    (cause,) = {problem.cause for problem in problems}
+    assert words in cause
+    by_names = "best boxes that fit a specimen, " in cause
+    assert by_names or "name a species that is trained on" in cause
+    assert by_names == (split == "iid_test")
+    with pytest.raises(InputError) as fault:
+        evaluate(benchmark, tmp_path, "m", Options(splits=(split,)))
+    assert fault.value.problems == problems
+
+
+def test_unknown_ids_of_a_file_whose_other_ids_are_right_are_no_shift(tree, tmp_path):
+    benchmark, _, model = tree
+    for split in DEFAULT_SPLITS:
+        records = json.loads((model / f"{split}_predictions.json").read_text())
+        for wrong in (0, int(benchmark.categories.ids.max()) + 1):
+            records[3]["category_id"] = wrong
+            path = tmp_path / f"{split}_predictions.json"
+            path.write_text(json.dumps(records))
+            (problem,) = problems_of(path, benchmark, split)
+            assert "class numbers of the model" in problem.cause
+            assert ("0-based" if wrong == 0 else "shifted by one, or") in problem.cause
+            assert "every record" not in problem.cause
+
+
+def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path):
+    benchmark, _, model = tree
+    kept = set(benchmark.split("iid_test").image_ids.tolist())
+    records = json.loads((model / "semantic_ood_predictions.json").read_text())
+    records = [r for r in records if r["image_id"] in kept]
+    (tmp_path / "iid_test_predictions.json").write_text(json.dumps(records))
+    found = fired(evidence(benchmark, tmp_path, "iid_test"))
+    assert list(found) == ["another split", "boxes outside"]
+    assert "likely the predictions of semantic_ood" in found["another split"][0]
+
+
+def test_every_kind_of_warning_is_planted_here():
+    kinds = {kind for _, _, expected, _ in PLANTS.values() for kind in expected}
+    assert kinds | {"another split"} == set(WARNINGS)
+    # planted in test_evaluate_command
+    assert set(BENCHMARK_WARNINGS) == {"taxonomy", "stray files", "shared names"}
+
+
+def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
+    made = write_synthetic(
+        tmp_path, sweep=True, scale=0.01, test_scale=0.15, boxes_per_specimen=10, jobs=2
+    )
+    benchmark = load_benchmark(made.benchmark_dir)
+    seen = {}
+    for model in sorted(made.predictions_dir.iterdir()):
+        for split in DEFAULT_SPLITS:
+            seen[model.name, split] = warnings_of(evidence(benchmark, model, split))
+    assert len(seen) == 153 * 3
+    assert {key: texts for key, texts in seen.items() if texts} == {}
+
+
+# --------------------------------------------------------------------------------------------
+# Borders, by hand
+# --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Writes 40 images with one specimen each and the given detections; returns the evidence."""
+
+    def make(rows, *, split="iid_test", listed=(1, 2), size=(1000, 1000)):
+        truth = [[i, 1 + i % 2, [100, 200, 50, 60]] for i in range(1, 41)]
+        write_split(tmp_path, split, truth, listed=listed, size=size)
+        write_taxonomy(tmp_path, range(1, 200))
+        write_predictions(tmp_path, split, rows)
+        return evidence(load_benchmark(tmp_path), tmp_path, split)
+
+    return make
+
+
+def right(score=lambda i: 0.5 + i / 100):
+    return [[i, 1 + i % 2, [100, 200, 50, 60], score(i)] for i in range(1, 41)]
+
+
+def test_sound_and_empty_files_raise_nothing(small):
+    assert warnings_of(small(right())) == []
+    empty = small([])
+    assert warnings_of(empty) == []
+    assert notes_of(empty) == ["no prediction: every specimen is missed"]
+
+
+def test_names_all_wrong_are_no_shift(small):
+    rows = [[i, 2 - i % 2, box, score] for i, _, box, score in right()]
+    # 1 and 2 changed about: adding or taking 1 is right for half of them, so it does explain;
+    # all names alike is just a bad model
+    assert list(fired(small(rows))) == ["shifted ids"]
+    assert warnings_of(small([[i, 1, box, score] for i, _, box, score in right()])) == []
+
+
+@pytest.mark.parametrize(("beyond", "warned"), [(2, True), (1, False)])
+def test_share_of_boxes_outside(small, beyond, warned):
+    rows = right()
+    for row in rows[:beyond]:
+        row[2] = [900, 200, 111.5, 60]
+    given = small(rows)
+    text = "5 % of boxes end outside their 1000x1000 image (x+w=1011.5)"
+    assert any(text in warning for warning in warnings_of(given)) == warned
+    assert ("1 box ends outside the image" in notes_of(given)) == (not warned)
+
+
+def test_boxes_may_overshoot_by_one_percent_and_a_pixel(small):
+    rows = [[i, c, [900, 200, 111, 60], s] for i, c, _, s in right()]
+    assert "boxes outside" not in fired(small(rows))
+    rows = [[i, c, [-11, 200, 50, 60], s] for i, c, _, s in right()]
+    assert "boxes outside" not in fired(small(rows))
+    rows = [[i, c, [-11.5, 200, 50, 60], s] for i, c, _, s in right()]
+    assert "(x=-11.5)" in fired(small(rows))["boxes outside"][0]
+
+
+def test_images_of_unknown_size_raise_no_doubt(small):
+    rows = [[i, c, [9000, 200, 50, 60], s] for i, c, _, s in right()]
+    assert warnings_of(small(rows, size=(None, None))) == []
+
+
+def test_few_equal_scores_say_nothing(small):
+    assert warnings_of(small(right(lambda i: 0.5)[:19])) == []
+    assert list(fired(small(right(lambda i: 0.5)[:20]))) == ["tied scores"]
+
+
+def test_one_repeated_record_in_forty_is_told(small):
+    rows = right()
+    text = fired(small([*rows, rows[6]]))["repeated records"][0]
+    assert text.startswith("1 detection (2 %) repeat another one to the last digit, as on image 7")
+    rows.append([7, 1, [100, 200, 50, 60], rows[6][3]])  # another name: no repetition
+    rows.append([7, 2, [100, 200, 50, 60.5], rows[6][3]])
+    assert warnings_of(small(rows)) == []
+
+
+def test_an_image_whose_boxes_were_left_out_has_predictions(tmp_path):
+    write_split(tmp_path, "iid_test", [[i, 1, [0, 0, 9, 9]] for i in (1, 2, 3)])
+    write_split(tmp_path, "train", [[1, 2, [0, 0, 9, 9]]])
+    write_taxonomy(tmp_path, [1, 2])
+    benchmark = load_benchmark(tmp_path)
+
+    def told(*rows):
+        write_predictions(tmp_path, "iid_test", [[i, c, [0, 0, 9, 9], 0.5] for i, c in rows])
+        return notes_of(evidence(benchmark, tmp_path, "iid_test"))[-1]
+
+    assert told((1, 1), (2, 2)) == (
+        "2 of 3 images without a prediction of a category that iid_test lists"
+    )
+    assert told((1, 1), (1, 2)) == "2 of 3 images without a prediction"
+
+
+def test_boxes_without_size_are_noted(small):
+    rows = right()
+    rows[0][2] = [100, 200, 0, 60]
+    assert notes_of(small(rows)) == ["1 box without width or height: false positives"]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 5, "0 %"),
+        (5, 5, "100 %"),
+        (1, 3, "33 %"),
+        (1, 1000, "0.1 %"),
+        (1, 30_000, "0.003 %"),
+        (999, 1000, "99.9 %"),
+    ],
+)
+def test_percent_never_hides_a_part(part, whole, text):
+    assert percent(part, whole) == text
+
+
+def test_scores_of_five_decimals_are_no_ties(small):
+    generator = np.random.default_rng(0)
+    scores = np.round(0.001 * np.exp(generator.random(4000) ** 2.2 * 6.9), 5).tolist()
+    boxes = generator.random((4000, 4)) * 400
+    rows = [
+        [1 + i % 40, 1, b, s] for i, (b, s) in enumerate(zip(boxes.tolist(), scores, strict=True))
+    ]
+    assert "tied scores" not in fired(small(rows))
+
+
+@pytest.mark.parametrize("double", [0, 49, 600])
+def test_doubles_are_found_among_very_many(small, double):
+    """Beyond ``LARGE`` detections only an even part is sorted at first."""
+    generator = np.random.default_rng(1)
+    boxes = (generator.random((51_000, 4)) * 400).tolist()
+    scores = generator.random(51_000).tolist()
+    rows = [[1 + i % 40, 1, boxes[i], scores[i]] for i in range(51_000)]
+    found = fired(small(rows + rows[:double]))
+    if double == 600:
+        assert found["repeated records"][0].startswith("600 detections (1 %) repeat another one")
+    else:
+        assert "repeated records" not in found
+
+
+# --------------------------------------------------------------------------------------------
+# Properties of the warnings that could most easily take a bad model for a mistake
+# --------------------------------------------------------------------------------------------
+
+N = 40
+seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(scope="module")
+def sizable(tmp_path_factory):
+    """Evidence for a file on ``N`` images: made(sizes, specimens, image, boxes, score)."""
+    folder = tmp_path_factory.mktemp("sizable")
+    write_split(folder, "iid_test", [[i, 1, [1, 1, 9, 9]] for i in range(1, N + 1)], listed=[1])
+    write_taxonomy(folder, [1])
+    benchmark = load_benchmark(folder)
+    nothing = LeftOut(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0)))
+
+    def made(sizes, specimens, image, boxes, score):
+        truth = replace(benchmark.split("iid_test"), sizes=sizes, boxes=specimens)
+        category = np.zeros(len(image), np.int64)
+        predictions = Predictions(image, category, boxes, score, nothing, {}, "", "")
+        return Evidence(predictions, truth, replace(benchmark, splits={"iid_test": truth}))
+
+    return made
+
+
+def scene(generator):
+    """Sizes of images, and a specimen in each."""
+    sizes = generator.integers(1500, 6000, (N, 2)).astype(float)
+    extent = generator.uniform(0.05, 0.3, (N, 2)) * sizes
+    return sizes, np.concatenate([generator.random((N, 2)) * (sizes - extent), extent], axis=1)
+
+
+@given(seed=seeds, length=st.integers(200, 1300), jitter=st.floats(0, 0.1))
+def test_boxes_of_a_resized_image_are_known_at_any_length(sizable, seed, length, jitter):
+    generator = np.random.default_rng(seed)
+    sizes, specimens = scene(generator)
+    found = specimens * (length / sizes.max(axis=1, keepdims=True))
+    found[:, :2] += jitter * found[:, 2:] * generator.uniform(-1, 1, (N, 2))
+    (text,) = WARNINGS["resized images"](
+        sizable(sizes, specimens, np.arange(N), found, generator.random(N))
+    )
+    assert f"{N} when read as pixels of an image" in text
+
+
+@given(
+    seed=seeds,
+    size=st.floats(0.05, 4),
+    shift=st.floats(0, 3),
+    images=st.integers(1, N),
+    place=st.sampled_from(["specimen", "anywhere", "corner"]),
+)
+def test_no_bad_model_is_taken_for_a_resized_image(sizable, seed, size, shift, images, place):
+    """Boxes too small or too large, beside the specimens or nowhere near them."""
+    generator = np.random.default_rng(seed)
+    sizes, specimens = scene(generator)
+    centre = specimens[:, :2] + specimens[:, 2:] / 2
+    if place != "specimen":
+        centre = generator.random((N, 2)) * sizes * (1 if place == "anywhere" else 0.3)
+    extent = specimens[:, 2:] * size
+    found = np.concatenate([centre - extent / 2, extent], axis=1)
+    found[:, :2] += shift * specimens[:, 2:] * generator.uniform(-1, 1, (N, 2))
+    image = np.arange(images)
+    file = sizable(sizes, specimens, image, found[:images], generator.random(images))
+    assert list(WARNINGS["resized images"](file)) == []
+
+
+@given(seed=seeds, cut=st.floats(0.05, 0.6), n=st.integers(2000, 4000), tail=st.floats(0.3, 0.8))
+def test_scores_that_are_cut_are_known(sizable, seed, cut, n, tail):
+    """Low scores are the most frequent ones, as of any detector."""
+    generator = np.random.default_rng(seed)
+    score = cut + (1 - cut) * generator.beta(tail, 1, n)
+    image = generator.integers(0, N, n)
+    boxes = generator.random((n, 4))
+    sizes, specimens = scene(generator)
+    file = sizable(sizes, specimens, image, boxes, score)
+    (text,) = WARNINGS["score threshold"](file)
+    assert text.startswith(f"no score below {score.min():.4g}, where the {n:,} scores end")
+    low = score.copy()
+    low[0] = 0.0499
+    assert list(WARNINGS["score threshold"](sizable(sizes, specimens, image, boxes, low))) == []
+
+
+@given(
+    seed=seeds,
+    n=st.integers(0, 3000),
+    low=st.floats(0.05, 0.6),
+    shape=st.tuples(st.floats(4, 20), st.floats(0.5, 20)),
+)
+def test_scores_that_thin_out_are_not_cut(sizable, seed, n, low, shape):
+    """However confident a model is, and however few its detections."""
+    generator = np.random.default_rng(seed)
+    score = low + (1 - low) * generator.beta(*shape, n)
+    image = generator.integers(0, N, n)
+    sizes, specimens = scene(generator)
+    boxes = generator.random((n, 4))
+    assert list(WARNINGS["score threshold"](sizable(sizes, specimens, image, boxes, score))) == []
+    few = generator.uniform(low, 1, 99)
+    file = sizable(sizes, specimens, image[:1].repeat(99), boxes[:1].repeat(99, axis=0), few)
+    assert n == 0 or list(WARNINGS["score threshold"](file)) == []
+
+
+def test_a_number_of_boxes_for_each_image_is_no_score_threshold(sizable):
+    """The best ten of each image may all be good ones."""
+    generator = np.random.default_rng(0)
+    image = np.arange(N).repeat(10)
+    score = generator.uniform(0.3, 1, len(image))
+    sizes, specimens = scene(generator)
+    file = sizable(sizes, specimens, image, generator.random((len(image), 4)), score)
+    assert list(WARNINGS["score threshold"](file)) == []
+    file = sizable(sizes, specimens, *(c[5:] for c in (image, file.predictions.boxes, score)))
+    assert list(WARNINGS["score threshold"](file)) == []

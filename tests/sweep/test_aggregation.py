@@ -1,0 +1,627 @@
+"""The tables of a sweep against tables worked by hand, and every input that is refused."""
+
+import csv
+import errno
+import json
+import math
+import shutil
+
+import jsonschema
+import msgspec
+import pytest
+from click.testing import CliRunner
+from support.factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
+
+from benchmark_eval.cli.main import cli, main
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.inputs.benchmark_index import write_index
+from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
+from benchmark_eval.sweep import aggregate, tables
+from benchmark_eval.sweep.identical import without_false_intervals
+
+GU, IN, TA = BUDGETS
+
+
+@pytest.fixture(scope="session")
+def benchmark_dir(tmp_path_factory):
+    return write_benchmark(tmp_path_factory.mktemp("benchmark"))
+
+
+@pytest.fixture(scope="session")
+def digest(benchmark_dir):
+    return load_benchmark(benchmark_dir).digests
+
+
+@pytest.fixture
+def sweep(tmp_path, benchmark_dir, digest):
+    """Lays out a sweep of (row, value or evaluation keywords or None) and aggregates it."""
+
+    class Sweep:
+        eval_dir, output = tmp_path / "eval", tmp_path / "out"
+        manifest = tmp_path / "manifest.csv"
+        benchmark = benchmark_dir
+
+        def lay(self, cells, header="model_name,architecture,regime,k_or_p,seed"):
+            self.eval_dir.mkdir(exist_ok=True)
+            rows = []
+            for row, made in cells:
+                rows.append(row)
+                if made is not None:
+                    kwargs = dict(made) if isinstance(made, dict) else {"value": made}
+                    kwargs.setdefault("benchmark", digest)
+                    write_evaluation(self.eval_dir, evaluation(row[0], **kwargs))
+            self.manifest.write_text(manifest_text(rows, header))
+            return self
+
+        def run(self, **options):
+            return aggregate(
+                eval_dir=self.eval_dir,
+                manifest=self.manifest,
+                benchmark=self.benchmark,
+                output_dir=self.output,
+                **options,
+            )
+
+        def table(self, name):
+            with (self.output / name).open(newline="") as stream:
+                return list(csv.DictReader(stream))
+
+        def faults(self, **options):
+            with pytest.raises(InputError) as caught:
+                self.run(**options)
+            return caught.value.problems
+
+    return Sweep()
+
+
+def number(text):
+    return None if text == "" else float(text)
+
+
+def test_curves_of_two_architectures_three_regimes_a_missing_seed_and_an_undefined_metric(sweep):
+    undefined = {"value": 0.4, "per_split__iid_test__coco__AP_50": None}
+    sweep.lay(
+        [
+            (("b0", "b", GU, "10", 0), 0.9),
+            (("a0", "a", GU, "10", 0), 0.50),
+            (("a1", "a", GU, "10.0", 1), 0.54),
+            (("a2", "a", GU, "1e1", 2), 0.58),
+            (("a3", "a", GU, "all", 0), 0.6),
+            (("a4", "a", GU, "all", 1), undefined),
+            (("a5", "a", GU, "all", 2), None),
+            (("a6", "a", GU, "2", 0), 0.1),
+            (("a7", "a", IN, "0.10", 0), 0.2),
+            (("a8", "a", IN, "0.1", 1), 0.4),
+            (("a9", "a", TA, "0", 0), 0.3),
+        ]
+    )
+    sweep.run(allow_missing=True)
+    rows = sweep.table("learning_curves.csv")
+    assert [(r["architecture"], r["regime"], r["k_or_p"], r["n_seeds"]) for r in rows] == [
+        ("a", GU, "2", "1"),
+        ("a", GU, "10", "3"),
+        ("a", GU, "all", "2"),
+        ("a", IN, "0.1", "2"),
+        ("a", TA, "0", "1"),
+        ("b", GU, "10", "1"),
+    ]
+    two, ten, everything, p, zero, b = rows
+    assert number(ten["iid_AP_50_95_mean"]) == pytest.approx(0.54, abs=1e-15)
+    assert number(ten["iid_AP_50_95_std"]) == pytest.approx(0.04, abs=1e-15)
+    assert ten["iid_AP_50_95_n"] == "3"
+    half = 4.302652729749464 * 0.04 / math.sqrt(3)
+    assert number(ten["iid_AP_50_95_ci95_low"]) == pytest.approx(0.54 - half, abs=1e-12)
+    assert two["ood_class_agnostic_AR_100_mean"] == "0.1"
+    assert [two[f"ood_class_agnostic_AR_100_{s}"] for s in ("std", "ci95_low", "ci95_high")] == (
+        ["", "", ""]
+    )
+    # one of two seeds has no AP_50: the mean is over the other, and n says so
+    assert (everything["iid_AP_50_mean"], everything["iid_AP_50_n"]) == ("0.6", "1")
+    assert everything["iid_AP_50_std"] == ""
+    assert everything["iid_AP_50_95_n"] == "2"
+    assert everything["missing_models"] == "a5"
+    assert number(p["novelty_det_FPR@95TPR_mean"]) == pytest.approx(0.3, abs=1e-15)
+    assert zero["iid_tail_AP_50_mean"] == "0.15"
+    assert b["iid_head_AP_50_mean"] == "0.9"
+    header = list(rows[0])
+    assert header[:4] == ["architecture", "regime", "k_or_p", "n_seeds"]
+    assert header[-2:] == ["missing_models", "identical_predictions"]
+    assert header[4:-2] == [
+        f"{m.name}_{part}"
+        for m in CURVE_METRICS
+        for part in ("mean", "std", "n", "ci95_low", "ci95_high")
+    ]
+
+
+PLACES = {
+    "iid": "iid_test", "inat": "inat_test", "ood": "semantic_ood",
+    **{f"ood_{band}": f"semantic_ood/{band}" for band in ("near_genus", "mid_tribe", "far_tribe")},
+}  # fmt: skip
+BLOCKS = {
+    "AP_50_95": "coco", "AP_50": "coco", "AP_75": "coco", "AR_100": "coco",
+    "ECE": "calibration", "mean_confidence": "calibration",
+    "correct_genus": "hierarchical", "correct_tribe": "hierarchical",
+    **dict.fromkeys(("head_AP_50", "medium_AP_50", "tail_AP_50", "head_minus_tail_AP_50",
+                     "AP_50_train_count_correlation"), "class_imbalance"),
+}  # fmt: skip
+
+
+def stands_at(tree, name):
+    """The number of a summary that a column of the sweep's tables stands for, by its name alone."""
+    prefix = max((p for p in PLACES if name.startswith(f"{p}_")), key=len, default="")
+    if not prefix or name in tree["summary"]:
+        return tree["summary"][name]
+    key = name.removeprefix(f"{prefix}_")
+    split, _, band = PLACES[prefix].partition("/")
+    block = tree["per_split"][split]
+    if band:
+        spelled = {"AP_50": "class_agnostic_AP_50", "AR_100": "class_agnostic_AR_100"}
+        return block["ood_by_band"]["by_band"][band][spelled.get(key, key)]
+    if key == "class_agnostic_AR_100":
+        return block["class_agnostic"]["AR_100"]
+    return block[BLOCKS.get(key, "decomposition")][key]
+
+
+def test_every_number_is_read_from_its_own_place(sweep, digest):
+    sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "distinct": True})]).run()
+    tree = json.loads((sweep.eval_dir / "m_summary.json").read_text())
+    curves, models = sweep.table("learning_curves.csv")[0], sweep.table("models.csv")[0]
+    read = {metric.name: number(models[metric.name]) for metric in CURVE_METRICS}
+    assert read == {name: stands_at(tree, name) for name in read}
+    assert {name: number(curves[f"{name}_mean"]) for name in read} == read
+    shares = [v for name, v in read.items() if not name.startswith("n_") and "joint_AP" not in name]
+    assert len(set(shares)) == len(shares)  # so that none could be taken for another
+
+    rows = sweep.table("density_curves.csv")
+    assert len(rows) == 4 * (3 + 3)  # strata x (splits + bands)
+    cells = []
+    for row in rows:
+        density = tree["per_split"][row["split"]]["density"]
+        strata = density["by_band"][row["band"]] if row["band"] else density["strata"]
+        wanted = strata[row["stratum"]]
+        for name in ("recall", "species_recall", "image_mean_recall",
+                     "image_mean_species_accuracy_given_det"):  # fmt: skip
+            assert number(row[f"{name}_mean"]) == wanted[name]
+            cells.append(wanted[name])
+    assert len(set(cells)) == len(cells)
+
+    rows = sweep.table("operating_curves.csv")
+    assert len(rows) == 3 * 101
+    for row in rows[7::20]:
+        curve = tree["per_split"][row["split"]]["operating_point"]["curve"]
+        at = curve["confidence"].index(number(row["confidence"]))
+        for name in ("precision", "recall", "F1", "species_recall", "false_alarms_per_image"):
+            assert number(row[f"{name}_mean"]) == curve[name][at]
+
+
+def test_differences_within_a_model(sweep):
+    def made(**more):
+        ood, iid = "per_split__semantic_ood__density__strata__", "per_split__iid_test__"
+        return {
+            f"{iid}decomposition__classification_loss": 0.3,
+            f"{iid}decomposition__localisation_loss": 0.1,
+            f"{ood}1__image_mean_recall": 0.9,
+            f"{ood}>10__image_mean_recall": 0.5,
+            **more,
+        }
+
+    sweep.lay(
+        [
+            (("m0", "a", TA, "5", 0), {**made(), "species_ap": {1: 0.6, 5: 0.5}}),
+            (("m1", "a", TA, "5", 1), {**made(), "species_ap": {1: 0.9, 5: 0.5}}),
+            (
+                ("m2", "a", GU, "5", 0),
+                made(per_split__iid_test__decomposition__localisation_loss=None),
+            ),
+        ]
+    )
+    sweep.run()
+    rows = {(r["regime"], r["difference"]): r for r in sweep.table("differences.csv")}
+    assert len(rows) == 8
+    near = rows[TA, "iid_target_near_minus_far_AP_50"]
+    assert number(near["mean"]) == pytest.approx(0.25)
+    assert number(near["std"]) == pytest.approx(math.sqrt(2 * 0.15**2))
+    assert near["n"] == "2"
+    assert number(rows[TA, "ood_recall_alone_minus_crowded"]["mean"]) == pytest.approx(0.4)
+    assert number(rows[TA, "iid_naming_minus_finding_loss"]["mean"]) == pytest.approx(0.2)
+    for name in ("iid_naming_minus_finding_loss", "iid_target_near_minus_far_AP_50"):
+        assert (rows[GU, name]["mean"], rows[GU, name]["n"]) == ("", "0")
+
+
+def test_identical_prediction_files_are_told_in_table_and_log(sweep, caplog):
+    def made(iid, ood="x"):
+        return {"value": 0.5, "predictions": {"iid_test": iid, "semantic_ood": ood}}
+
+    sweep.lay(
+        [
+            (("m0", "a", GU, "1", 0), made("d", "e")),
+            (("m1", "a", GU, "1", 1), made("d", "e")),
+            (("m2", "a", GU, "1", 2), made("f")),
+            (("m3", "a", GU, "5", 0), made("d")),
+            (("m4", "a", GU, "5", 1), made("g", "y")),
+        ]
+    )
+    table = sweep.run()
+    assert [(item.splits, item.models) for item in table.identical] == [
+        (["iid_test"], ["m0", "m1", "m3"]),
+        (["semantic_ood"], ["m0", "m1"]),
+        (["semantic_ood"], ["m2", "m3"]),
+    ]
+    one, five = sweep.table("learning_curves.csv")
+    assert one["identical_predictions"] == "iid_test; semantic_ood"
+    assert five["identical_predictions"] == ""
+    assert "the same prediction file on iid_test for m0, m1, m3" in caplog.text
+    bare = without_false_intervals(table)
+    assert bare.learning_curves[0].metrics["iid_AP_50"].ci95_low is None
+    assert bare.learning_curves[0].metrics["iid_AP_50"].n == 3
+    assert bare.learning_curves[0].metrics["inat_AP_50"].ci95_low is not None
+    assert bare.learning_curves[0].metrics["novelty_det_AUROC"].ci95_low is None
+    assert bare.learning_curves[1] == table.learning_curves[1]
+    kept = {row.split: row.metrics["recall"].ci95_low for row in bare.density_curves[:24]}
+    assert [split for split, low in kept.items() if low is not None] == ["inat_test"]
+
+
+def test_a_metric_that_is_undefined_everywhere_is_empty_with_n_0(sweep):
+    gone = {"value": 0.4, "per_split__inat_test__calibration__ECE": None}
+    sweep.lay([((f"m{s}", "a", GU, "1", s), gone) for s in range(3)])
+    sweep.run()
+    (row,) = sweep.table("learning_curves.csv")
+    assert (row["inat_ECE_mean"], row["inat_ECE_std"], row["inat_ECE_n"]) == ("", "", "0")
+    assert row["iid_ECE_n"] == "3"
+
+
+def test_split_that_was_not_evaluated_leaves_its_columns_empty(sweep):
+    only = {"value": 0.4, "splits": ("iid_test",)}
+    sweep.lay([(("m", "a", TA, "1", 0), only)])
+    sweep.run()
+    (row,) = sweep.table("learning_curves.csv")
+    assert row["iid_AP_50_mean"] == "0.4"
+    assert row["ood_class_agnostic_AR_100_n"] == row["ood_near_genus_AP_50_n"] == "0"
+    assert {r["split"] for r in sweep.table("target_species_curves.csv")} == {"iid_test"}
+
+
+def test_target_tables(sweep):
+    # targets: 1 (near), 3 (mid), 5 (far); others: 2, 4. inat_test scores 1 and 2 only
+    sweep.lay(
+        [
+            (("m0", "a", TA, "5", 0), {"value": 0.5, "species_ap": {1: 0.2, 3: 0.3, 5: 0.4}}),
+            (("m1", "a", TA, "5", 1), {"value": 0.7, "species_ap": {1: 0.4, 3: 0.3, 5: None}}),
+            (("m2", "a", GU, "5", 0), 0.9),
+        ]
+    )
+    sweep.run()
+    grid = {(r["split"], r["k"], r["band"]): r for r in sweep.table("target_species_curves.csv")}
+    assert [key[2] for key in grid][:3] == ["near_genus", "mid_tribe", "far_tribe"]
+    assert len(grid) == 6
+    near = grid["iid_test", "5", "near_genus"]
+    assert number(near["AP_50_mean"]) == pytest.approx(0.3)
+    assert number(near["AP_50_std"]) == pytest.approx(math.sqrt(0.02))
+    assert (near["n_species"], near["AP_50_n"]) == ("1", "2")
+    far = grid["iid_test", "5", "far_tribe"]
+    assert (far["AP_50_mean"], far["AP_50_n"], far["AP_50_std"]) == ("0.4", "1", "")
+    field = grid["inat_test", "5", "far_tribe"]
+    assert (field["n_species"], field["AP_50_mean"], field["AP_50_n"]) == ("0", "", "0")
+
+    iid, inat = sweep.table("target_vs_nontarget.csv")
+    assert (iid["split"], inat["split"]) == ("iid_test", "inat_test")
+    # m0: targets (.2+.3+.4)/3 = .3, others .5; m1: targets (.4+.3)/2 = .35, others .7
+    assert number(iid["target_AP_50_mean"]) == pytest.approx(0.325)
+    assert number(iid["nontarget_AP_50_mean"]) == pytest.approx(0.6)
+    assert number(iid["gap_AP_50_mean"]) == pytest.approx((-0.2 - 0.35) / 2)
+    assert number(iid["gap_AP_50_95_std"]) == pytest.approx(math.sqrt(2 * 0.075**2))
+    assert number(inat["target_AP_50_mean"]) == pytest.approx(0.3)
+
+    dots = {r["model"]: r for r in sweep.table("models.csv")}
+    assert dots["m0"]["iid_test/gap/AP_50"] == repr(0.3 - 0.5)
+    assert dots["m2"]["iid_test/gap/AP_50"] == ""
+    assert dots["m2"]["iid_AP_50_95"] == "0.9"
+
+
+def test_expected_budgets_by_hand(sweep):
+    sweep.lay(
+        [
+            (("g1", "a", GU, "1", 0), 0.5),
+            (("ga", "a", GU, "all", 0), 0.5),
+            (("n5", "a", IN, "0.5", 0), 0.5),
+            (("n1", "a", IN, "0.01", 0), 0.5),
+            (("t0", "a", TA, "0", 0), 0.5),
+            (("t2", "a", TA, "2", 0), 0.5),
+        ]
+    )
+    sweep.run()
+    rows = {(r["regime"], r["k_or_p"]): r for r in sweep.table("budget_curves.csv")}
+
+    def cost(key):
+        assert rows[key]["source"] == "expected"
+        return number(rows[key]["n_images"]), number(rows[key]["n_specimens"])
+
+    # images of the species: 1: 4 (5 boxes), 2: 2 (4), 3: 2 (6), 4: 6 (6), 5: 1 (1);
+    # image 1 holds species 1 and 2, image 7 holds 3 and 4, every other image one species
+    assert cost((GU, "all")) == (13.0, 22.0)
+    one = {1: 1 / 4, 2: 1 / 2, 3: 1 / 2, 4: 1 / 6, 5: 1.0}
+    mixed = (1 - (1 - 1 / 4) * (1 - 1 / 2)) + (1 - (1 - 1 / 2) * (1 - 1 / 6))
+    alone = 3 * one[1] + one[2] + one[3] + 5 * one[4] + one[5]
+    images, specimens = cost((GU, "1"))
+    assert images == pytest.approx(mixed + alone)
+    assert specimens == pytest.approx(5 / 4 + 4 / 2 + 6 / 2 + 6 / 6 + 1)
+    assert cost((IN, "0.01")) == cost((GU, "1"))  # at least one image of each species
+    # p = 0.5: 2 of 4, 1 of 2, 1 of 2, 3 of 6, and floor(0.5 + 0.5) = 1 of 1
+    images, specimens = cost((IN, "0.5"))
+    assert images == pytest.approx(2 * 0.75 + 9 * 0.5 + 1 + 0.5 * 0 + 0.5)
+    assert specimens == pytest.approx((5 + 4 + 6 + 6) / 2 + 1)
+    # no target images: species 2 and 4 only
+    assert cost((TA, "0")) == (8.0, 10.0)
+    images, specimens = cost((TA, "2"))
+    # species 1: 2 of 4; 3: 2 of 2; 5: 1 of 1; images 1 and 7 are in for 2 and 4 already
+    assert images == pytest.approx(8 + 3 * 0.5 + 1 + 1)
+    assert specimens == pytest.approx(10 + 5 / 2 + 6 + 1)
+
+
+def test_exact_budgets_come_from_the_training_annotations(sweep, tmp_path):
+    def train(name, images):
+        on = (1, 7, 5, 1, 7, 7)  # images of train.json with as many boxes or more
+        notes = [{"id": i, "image_id": on[i], "iscrowd": int(i == 5)} for i in range(images)]
+        (tmp_path / name).write_text(json.dumps({"annotations": notes}))
+
+    train("t0.json", 6)
+    train("t1.json", 2)
+    sweep.lay(
+        [
+            (("m0", "a", GU, "1", 0, "t0.json"), 0.5),
+            (("m1", "a", GU, "1", 1, "t1.json"), 0.5),
+            (("m2", "a", GU, "5", 0, "t0.json"), 0.5),
+            (("m3", "a", GU, "5", 1, ""), 0.5),
+        ],
+        header="model_name,architecture,regime,k_or_p,seed,train_annotations",
+    )
+    table = sweep.run()
+    one, five = sweep.table("budget_curves.csv")
+    # t0: 5 trained boxes on 3 images; t1: 2 on 2
+    assert (one["n_images"], one["n_specimens"], one["source"]) == ("2.5", "3.5", "exact")
+    assert five["source"] == "expected"  # one seed does not say
+    assert set(table.inputs.train_annotations) == {"m0", "m1", "m2"}
+
+
+def test_training_annotations_that_cannot_be_read_are_told_with_the_rest(sweep, tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    sweep.lay(
+        [
+            (("m0", "a", GU, "1", 0, "none.json"), None),
+            (("m1", "a", GU, "1", 1, "bad.json"), 0.5),
+        ],
+        header="model_name,architecture,regime,k_or_p,seed,train_annotations",
+    )
+    assert sorted(p.kind for p in sweep.faults()) == ["missing-summary", "not-coco", "unreadable"]
+
+
+def test_budget_is_unknown_without_training_annotations(sweep, tmp_path, benchmark_dir):
+    bare = tmp_path / "bare"
+    shutil.copytree(benchmark_dir, bare)
+    (bare / "detection/annotations_coco/train.json").unlink()
+    sweep.benchmark = bare
+    sweep.lay(
+        [(("m0", "a", GU, "1", 0), {"value": 0.5, "benchmark": load_benchmark(bare).digests})]
+    )
+    sweep.run()
+    (row,) = sweep.table("budget_curves.csv")
+    assert (row["n_images"], row["n_specimens"], row["source"]) == ("", "", "unknown")
+    assert row[f"{HEADLINE[0]}_mean"] == "0.5"
+
+
+def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
+    names = ("ok0", "ok1", "gone", "cut", "old", "alien", "copy", "loose", "odd")
+    sweep.lay([((n, "a", GU, str(k), 0), 0.5) for k, n in enumerate(names, start=1)])
+    path = {n: sweep.eval_dir / f"{n}_summary.json" for n in names}
+    path["gone"].unlink()
+    path["cut"].write_bytes(path["cut"].read_bytes()[:999])
+    path["old"].write_text(
+        path["old"].read_text().replace('"schema_version":1', '"schema_version":0')
+    )
+    write_evaluation(
+        sweep.eval_dir, evaluation("alien", benchmark={**digest, "species_taxonomy.csv": "a" * 64})
+    )
+    path["copy"].write_bytes(path["ok0"].read_bytes())
+    write_evaluation(
+        sweep.eval_dir, evaluation("loose", benchmark=digest, config__iou_threshold=0.3)
+    )
+    path["odd"].write_text('{"schema_version": 1, "model": "odd"}')
+    problems = {p.kind: p for p in sweep.faults()}
+    assert set(problems) == {
+        "missing-summary", "not-json", "schema-version", "other-benchmark", "other-model",
+        "other-options", "not-a-summary",
+    }  # fmt: skip
+    assert "'gone'" in problems["missing-summary"].found
+    assert "global_uniform k=3, seed 0" in problems["missing-summary"].found
+    assert problems["other-benchmark"].found.endswith("with another species_taxonomy.csv")
+    assert "'loose' has 0.3" in problems["other-options"].found
+    assert problems["other-options"].field == "config.iou_threshold"
+    assert "evaluate the model again" in problems["schema-version"].cause
+    assert not sweep.output.exists()
+    # leaving out what is missing forgives nothing else
+    assert "missing-summary" not in {p.kind for p in sweep.faults(allow_missing=True)}
+
+
+def test_another_version_that_would_still_parse_is_refused(sweep):
+    sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "schema_version": 2})])
+    (problem,) = sweep.faults()
+    assert (problem.kind, problem.found) == ("schema-version", "schema_version 2")
+
+
+def test_summaries_that_are_not_in_the_manifest_are_listed_and_left_out(sweep, digest):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
+    write_evaluation(sweep.eval_dir, evaluation("other", 0.9, benchmark=digest))
+    write_evaluation(sweep.eval_dir, evaluation("more", 0.9, benchmark=digest), nested=True)
+    table = sweep.run()
+    assert table.ignored == ["more", "other"]
+    assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
+
+
+def test_summaries_in_a_folder_a_model_and_beside_each_other(sweep, digest):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
+    item = evaluation("m", 0.5, benchmark=digest)
+    write_evaluation(sweep.eval_dir, item, nested=True)
+    sweep.run()  # the same twice is no doubt
+    write_evaluation(sweep.eval_dir, evaluation("m", 0.6, benchmark=digest), nested=True)
+    (problem,) = sweep.faults()
+    assert problem.kind == "two-summaries"
+    (sweep.eval_dir / "m_summary.json").unlink()
+    sweep.run()
+    assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.6"
+
+
+def test_nothing_evaluated_is_an_error_even_when_models_may_be_missing(sweep):
+    sweep.lay([(("m", "a", GU, "1", 0), None)])
+    (problem,) = sweep.faults(allow_missing=True)
+    assert problem.kind == "no-summary"
+
+
+def test_model_that_is_left_out_is_missing_even_with_a_summary(sweep):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "1", 1), 0.9)])
+    table = sweep.run(allow_missing=True, leave_out=["n"])
+    assert [m.model for m in table.missing] == ["n"]
+    assert table.ignored == []
+    assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
+    assert [p.kind for p in sweep.faults(leave_out=["n"])] == ["missing-summary"]
+
+
+def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):
+    sweep.lay(
+        [
+            (("a0", "a", GU, "1", 0), 0.5),
+            (("a1", "a", GU, "1", 1), 0.5),
+            (("a2", "a", GU, "5", 0), 0.5),
+            (("b0", "b", GU, "1", 0), None),
+            (("b1", "b", GU, "1", 1), 0.5),
+        ]
+    )
+    table = sweep.run(allow_missing=True)
+    assert [(m.architecture, m.k_or_p, m.seed, m.model) for m in table.missing] == [
+        ("a", "5", 1, ""),
+        ("b", "1", 0, "b0"),
+        ("b", "5", 0, ""),
+        ("b", "5", 1, ""),
+    ]
+    # a condition of the manifest keeps its row; one that it does not name has none
+    assert [(r.architecture, r.k_or_p, r.seeds) for r in table.learning_curves] == [
+        ("a", "1", [0, 1]),
+        ("a", "5", [0]),
+        ("b", "1", [1]),
+    ]
+
+
+def test_condition_without_any_result_keeps_an_empty_row(sweep):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "5", 0), None)])
+    sweep.run(allow_missing=True)
+    row = sweep.table("learning_curves.csv")[1]
+    assert (row["n_seeds"], row["iid_AP_50_mean"], row["iid_AP_50_n"]) == ("0", "", "0")
+    assert row["missing_models"] == "n"
+
+
+def test_a_failure_leaves_no_earlier_aggregate_behind(sweep):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
+    sweep.run()
+    assert sorted(p.name for p in sweep.output.iterdir()) == sorted(tables.FILES)
+    (sweep.output / "notes.txt").write_text("mine")
+    (sweep.eval_dir / "m_summary.json").write_text("{")
+    sweep.faults()
+    assert [p.name for p in sweep.output.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("at", range(len(tables.FILES)))
+def test_a_disk_that_is_full_at_any_file_leaves_no_table(sweep, monkeypatch, at):
+    sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
+    sweep.run()
+    old = {p.name: p.read_bytes() for p in sweep.output.iterdir()}
+    sweep.lay([(("m", "a", GU, "1", 0), 0.25)])
+    written = []
+
+    def full(number):
+        written.append(number)
+        if len(written) > at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    table = tables.read_aggregated(sweep.output / tables.AGGREGATED)
+    with monkeypatch.context() as patched:
+        patched.setattr("benchmark_eval.core.atomic_write.os.fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            tables.write(table, sweep.output)
+        assert {p.name: p.read_bytes() for p in sweep.output.iterdir()} == old
+        written.clear()
+        with pytest.raises(OSError, match="No space left"):
+            sweep.run()
+    assert list(sweep.output.iterdir()) == []
+
+
+def test_neither_order_nor_place_changes_a_byte(sweep, tmp_path):
+    cells = [((f"m{k}{s}", "a", GU, k, s), 0.1 * s + 0.3) for k in ("1", "5") for s in range(3)]
+    sweep.lay(cells).run()
+    first = {p.name: p.read_bytes() for p in sweep.output.iterdir()}
+    sweep.manifest.write_text(manifest_text([row for row, _ in reversed(cells)]))
+    index = tmp_path / "with blank" / "index.npz"
+    write_index(sweep.benchmark, index)
+    moved = tmp_path / "else where"
+    for row, _ in cells:
+        (moved / row[0]).mkdir(parents=True)
+        shutil.copy(sweep.eval_dir / f"{row[0]}_summary.json", moved / row[0])
+    sweep.eval_dir, sweep.benchmark, sweep.output = moved, index, tmp_path / "out 2"
+    sweep.run()
+    assert {p.name: p.read_bytes() for p in sweep.output.iterdir()} == first
+
+
+def test_aggregated_json_follows_its_schema_and_reads_back(sweep):
+    sweep.lay([((f"m{s}", "a", TA, "1", s), 0.2) for s in range(2)])
+    table = sweep.run()
+    path = sweep.output / tables.AGGREGATED
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    tree = json.loads(path.read_text(), parse_constant=refuse)
+    schema = tables.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(tree, schema, jsonschema.Draft202012Validator)
+    assert tables.read_aggregated(path) == table
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(InputError, match="aggregate again"):
+        tables.read_aggregated(path)
+    path.write_bytes(tables.encode(msgspec.structs.replace(table, schema_version=99)))
+    with pytest.raises(InputError, match="schema_version 99"):
+        tables.read_aggregated(path)
+
+
+def test_text_that_a_spreadsheet_would_run_is_refused(sweep):
+    sweep.lay([(("=1+1", "@a", GU, "1", 0), 0.5)])
+    assert [p.field for p in sweep.faults()] == ["model_name", "architecture"]
+
+
+def test_names_that_look_like_values_stay_names(sweep):
+    names = ("NA", "null", "nan", "None", "True", "007", "1e5")
+    sweep.lay([((n, "NA", GU, str(k), 0), 0.5) for k, n in enumerate(names, start=1)])
+    table = sweep.run()
+    assert [m.model for m in table.models] == list(names)
+    assert [r["model"] for r in sweep.table("models.csv")] == list(names)
+
+
+def test_the_verb_gives_the_same_bytes_as_the_call(sweep, tmp_path):
+    sweep.lay([((f"m{s}", "a", GU, "1", s), 0.2) for s in range(2)]).run()
+    out = tmp_path / "verb"
+    call = [
+        "aggregate", "--eval-dir", sweep.eval_dir, "--manifest", sweep.manifest,
+        "--benchmark-dir", sweep.benchmark, "--output-dir", out,
+    ]  # fmt: skip
+    done = CliRunner().invoke(cli, [str(part) for part in call])
+    assert done.exit_code == 0, done.output
+    for name in tables.FILES:
+        assert (out / name).read_bytes() == (sweep.output / name).read_bytes()
+
+
+def test_the_verb_ends_with_1_and_one_message_on_faulty_inputs(sweep, capsys):
+    sweep.lay([(("m", "a", GU, "1", 0), None)])
+    with pytest.raises(SystemExit) as stop:
+        main(
+            ["aggregate", "--eval-dir", str(sweep.eval_dir), "--manifest", str(sweep.manifest),
+             "--benchmark-dir", str(sweep.benchmark), "--output-dir", str(sweep.output)]
+        )  # fmt: skip
+    assert stop.value.code == 1
+    assert "no summary of 'm'" in capsys.readouterr().err

@@ -1,0 +1,303 @@
+"""The output folder of the mAP tool: whole or not at all, nothing old that passes for new."""
+
+import csv
+import io
+import json
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from support.voc_files import of, score, write_folder
+
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.voc import output, run_map
+from benchmark_eval.voc.output import LEDGER, OutputFolder
+from benchmark_eval.voc.results import as_json, as_text, classes_csv, curves_csv
+
+TRUTH = {"a": ["Ips, 'six' 0 0 9 9", "x 50 50 59 59", "x 0 0 9 9 difficult"], "b": ["x 0 0 9 9"]}
+FOUND = {"a": ["Ips, 'six' 0.9 0 0 9 9", "x 0.8 50 50 59 59", "x 0.7 90 90 99 99", "z 0.5 0 0 9 9"]}
+ALWAYS = {LEDGER, "results.json", "results.txt", "results.csv", "precision_recall.csv"}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    write_folder(tmp_path / "gt", TRUTH)
+    write_folder(tmp_path / "det", FOUND)
+    return tmp_path / "det", tmp_path / "gt"
+
+
+def names(folder):
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+# ------------------------------------------------------------------------- the files
+
+
+def test_json_holds_everything_and_parses_strictly(tmp_path):
+    result = score(tmp_path, TRUTH, FOUND)
+    content = json.loads(as_json(result), parse_constant=pytest.fail)
+    assert content["mAP"] == result.mAP == 0.75
+    assert content["mAP_percent"] == 75.0
+    assert content["coordinates"] == "pixel"
+    assert [c["name"] for c in content["classes"]] == ["Ips, 'six'", "x"]
+    assert content["classes"][1] == {
+        "name": "x",
+        "AP": 0.5,
+        "iou_threshold": 0.5,
+        "n_objects": 2,
+        "n_difficult": 1,
+        "n_detections": 2,
+        "n_true_positives": 1,
+        "n_false_positives": 1,
+        "n_on_difficult": 0,
+        "log_average_miss_rate": pytest.approx(0.5),
+    }
+    assert content["precision_recall"]["x"] == {
+        "confidence": [0.8, 0.7],
+        "recall": [0.5, 0.5],
+        "precision": [1.0, 0.5],
+        "envelope": [1.0, 0.5],
+    }
+    assert content["detections_without_class"] == {"z": 1}
+    assert content["images_without_detections"] == ["b"]
+    assert content["n_images"] == 2
+
+
+def test_what_is_not_defined_is_null_and_an_empty_cell(tmp_path):
+    result = score(tmp_path, {"a": ["x 0 0 9 9 difficult"]}, {"a": ""})
+    content = json.loads(as_json(result))
+    assert content["mAP"] is None
+    assert content["mAP_percent"] is None
+    assert content["classes"][0]["AP"] is None
+    (row,) = csv.DictReader(io.StringIO(classes_csv(result)))
+    assert (row["AP"], row["log_average_miss_rate"]) == ("", "")
+    assert "mAP is not defined" in as_text(result)
+
+
+def test_csv_has_a_row_a_class_and_a_row_a_counted_detection(tmp_path):
+    result = score(tmp_path, TRUTH, FOUND)
+    rows = list(csv.DictReader(io.StringIO(classes_csv(result))))
+    assert [row["name"] for row in rows] == ["Ips, 'six'", "x"]
+    assert rows[1]["AP"] == "0.5"
+    assert rows[1]["n_false_positives"] == "1"
+    points = list(csv.DictReader(io.StringIO(curves_csv(result))))
+    assert [(p["class"], p["recall"], p["precision"]) for p in points] == [
+        ("Ips, 'six'", "1.0", "1.0"),
+        ("x", "0.5", "1.0"),
+        ("x", "0.5", "0.5"),
+    ]
+    # the area under the envelope can be worked out from the file alone
+    own = [p for p in points if p["class"] == "x"]
+    recalls = [0.0, *(float(p["recall"]) for p in own)]
+    steps = np.diff(recalls)
+    assert math.isclose(sum(steps * [float(p["envelope"]) for p in own]), of(result, "x").AP)
+
+
+def test_text_says_how_the_number_was_made(tmp_path):
+    text = as_text(score(tmp_path, TRUTH, FOUND, ignore=["y"], class_iou={"x": 0.7}))
+    assert text.startswith("mAP = 75.00%  (PASCAL VOC 2012, mean over 2 classes)\n")
+    assert "a box is right - left + 1 wide (the VOC rule)" in text
+    assert "2, of which 1 without a detection file" in text
+    assert "ignored        y" in text
+    assert "note: 1 detection of classes without ground truth, in no AP: z (1)" in text
+    line = next(line for line in text.splitlines() if line.startswith("x "))
+    assert line.split() == ["x", "50.00", "0.7", "2", "1", "2", "1", "1", "0.5000"]
+    plane = as_text(score(tmp_path, TRUTH, FOUND, coordinates="continuous"))
+    assert "a box is right - left wide (not the VOC rule)" in plane
+
+
+def test_the_same_inputs_give_the_same_bytes_anywhere(tmp_path):
+    written = []
+    for place in ("one", "another folder"):
+        root = tmp_path / place
+        # the order in which files are made must not matter
+        order = sorted(TRUTH, reverse=place == "one")
+        write_folder(root / "gt", {name: TRUTH[name] for name in order})
+        write_folder(root / "det", FOUND)
+        run_map(root / "det", root / "gt", output_dir=root / "out")
+        out = root / "out"
+        written.append({name: (out / name).read_bytes() for name in sorted(names(out))})
+    assert written[0] == written[1]
+    assert not any(str(tmp_path).encode() in data for data in written[0].values())
+
+
+# ------------------------------------------------------------------------ the folder
+
+
+def test_without_an_output_folder_nothing_is_written(folders, tmp_path):
+    before = names(tmp_path)
+    assert run_map(*folders).mAP == 0.75
+    assert names(tmp_path) == before
+
+
+def test_files_of_a_run(folders, tmp_path):
+    run_map(*folders, output_dir=tmp_path / "out" / "deep")
+    assert names(tmp_path / "out" / "deep") == ALWAYS | {
+        "plots/average_precision.png",
+        "plots/ground_truth_counts.png",
+        "plots/detection_counts.png",
+        "plots/miss_rates.png",
+        "plots/precision_recall/1_Ips_six_.png",
+        "plots/precision_recall/2_x.png",
+    }
+    assert not [p for p in (tmp_path / "out" / "deep").iterdir() if p.name.startswith(output.STAGE)]
+
+
+def test_what_the_new_run_does_not_write_is_gone(folders, tmp_path):
+    out = tmp_path / "out"
+    run_map(*folders, output_dir=out)
+    (out / "my notes.txt").write_text("keep me")
+    (out / "plots" / "my plot.png").write_text("keep me too")
+    run_map(*folders, output_dir=out, plots=False)
+    assert names(out) == ALWAYS | {"my notes.txt", "plots/my plot.png"}
+    run_map(*folders, output_dir=out, ignore=["x"])
+    assert {n for n in names(out) if n.startswith("plots/precision_recall/")} == {
+        "plots/precision_recall/1_Ips_six_.png"
+    }
+
+
+def test_inputs_that_turned_bad_leave_no_old_results(folders, tmp_path):
+    out = tmp_path / "out"
+    run_map(*folders, output_dir=out)
+    (out / "my notes.txt").write_text("keep me")
+    (folders[0] / "a.txt").write_text("x 0.5 1 2 3")
+    with pytest.raises(InputError):
+        run_map(*folders, output_dir=out)
+    assert names(out) == {"my notes.txt"}
+
+
+def test_a_call_that_could_not_run_leaves_the_old_results(folders, tmp_path):
+    out = tmp_path / "out"
+    run_map(*folders, output_dir=out, plots=False)
+    before = {name: (out / name).read_bytes() for name in names(out)}
+    with pytest.raises(UsageError):
+        run_map(*folders, output_dir=out, iou=7)
+    with pytest.raises(UsageError):
+        run_map(tmp_path / "nothing", folders[1], output_dir=out)
+    assert {name: (out / name).read_bytes() for name in names(out)} == before
+
+
+def test_a_failed_first_run_leaves_no_folder(folders, tmp_path):
+    (folders[0] / "a.txt").write_text("x 0.5 1 2 3")
+    with pytest.raises(InputError):
+        run_map(*folders, output_dir=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_foreign_files_are_never_overwritten(folders, tmp_path):
+    out = tmp_path / "out"
+    (out / "plots").mkdir(parents=True)
+    (out / "plots" / "miss_rates.png").write_text("mine")
+    with pytest.raises(UsageError, match=r"no earlier run wrote \(plots/miss_rates.png\)"):
+        run_map(*folders, output_dir=out)
+    assert names(out) == {"plots/miss_rates.png"}
+    assert (out / "plots" / "miss_rates.png").read_text() == "mine"
+
+
+def test_a_foreign_results_file_stops_a_run_before_its_work(folders, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "results.json").write_text("mine")
+    seen = []
+    with pytest.raises(UsageError, match=r"no earlier run wrote \(results.json\)"):
+        run_map(*folders, output_dir=out, progress=lambda *step: seen.append(step))
+    assert seen == []
+    assert names(out) == {"results.json"}
+
+
+def test_progress_is_told_to_the_end(folders, tmp_path):
+    steps = []
+    run_map(*folders, output_dir=tmp_path / "out", progress=lambda *step: steps.append(step))
+    last = {what: (done, total) for what, done, total in steps}
+    assert last == {"read ground truth": (2, 2), "read detections": (1, 1), "draw curves": (2, 2)}
+
+
+def test_a_file_where_a_folder_is_needed(folders, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "plots").write_text("mine")
+    with pytest.raises(UsageError, match="no earlier run wrote"):
+        run_map(*folders, output_dir=out)
+    assert names(out) == {"plots"}
+
+
+def test_a_ledger_cannot_make_a_run_remove_other_files(folders, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("keep.txt", "results.md"):
+        (out / name).write_text("mine")
+    (out / LEDGER).write_text(
+        f"../gt/a.txt\nkeep.txt\n{tmp_path}/gt/a.txt\nplots/../keep.txt\nresults.md\nimages/../../gt/a.txt\n"
+    )
+    run_map(*folders, output_dir=out, plots=False)
+    assert names(out) == ALWAYS | {"keep.txt", "results.md"}
+    assert (folders[1] / "a.txt").exists()
+
+
+def test_an_input_folder_takes_no_results(folders):
+    for folder in folders:
+        with pytest.raises(UsageError, match="found an input folder"):
+            run_map(*folders, output_dir=folder / ".." / folder.name)
+
+
+def test_an_output_folder_that_cannot_be(folders, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="wanted a folder that can be written to"):
+        run_map(*folders, output_dir=tmp_path / "file")
+    with pytest.raises(UsageError, match="wanted a folder that can be written to"):
+        run_map(*folders, output_dir=tmp_path / "file" / "below")
+
+
+class Killed(BaseException):
+    """A process that ends in the middle of something."""
+
+
+@pytest.mark.parametrize("moves", range(4))
+@pytest.mark.parametrize("older", [True, False], ids=["results before", "new folder"])
+def test_a_kill_while_files_are_put_in_place_is_repaired(
+    folders, tmp_path, monkeypatch, older, moves
+):
+    out = tmp_path / ("out" if older else "new")
+    run_map(*folders, output_dir=tmp_path / "out", plots=False)
+    whole = {name: (tmp_path / "out" / name).read_bytes() for name in names(tmp_path / "out")}
+    left = [moves]
+    replace = type(out).replace
+
+    def dying(self, target):
+        if not self.name.startswith("."):
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(out), "replace", dying)
+        patch.setattr(output.shutil, "rmtree", lambda *_, **__: None)  # nobody tidies up
+        with pytest.raises(Killed):
+            run_map(*folders, output_dir=out, plots=False)
+    assert not (out / "results.json").exists()
+    assert [p for p in out.iterdir() if p.name.startswith(output.STAGE)]
+    run_map(*folders, output_dir=out, plots=False)
+    assert {name: (out / name).read_bytes() for name in names(out)} == whole
+
+
+def test_a_full_disk_is_told_and_leaves_the_old_results(tmp_path):
+    out = tmp_path / "out"
+    with OutputFolder(out) as folder:
+        (folder.stage / "results.json").write_text("old")
+        folder.publish()
+    with (
+        pytest.raises(UsageError, match="No space left on device"),
+        OutputFolder(out) as folder,
+    ):
+        (folder.stage / "results.json").write_text("new")
+        raise OSError(28, "No space left on device")
+    assert (out / "results.json").read_text() == "old"
+
+
+def test_results_are_plain_values(tmp_path):
+    result = score(tmp_path, TRUTH, FOUND)
+    for one in result.classes:
+        for name, value in msgspec.structs.asdict(one).items():
+            assert type(value) in (str, int, float, type(None)), name
