@@ -31,7 +31,7 @@ setup: $(READY) ## make .venv with the pinned packages and the yardstick
 
 demo: setup ## see it work: synthetic data into demo/, a whole sweep of 153 models into results/
 	@grep -qs '"complete": true' demo/synthetic.json \
-	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --boxes-per-specimen 14
+	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --detections-per-specimen 14
 	$(DEMO) --quiet rules host
 	@printf '\n%s\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 ANNOTATIONS = Path("detection") / "annotations_coco"
 KNOWN_SPLITS = ("iid_test", "inat_test", "semantic_ood", "train")
-DEFAULT_SPLITS = ("iid_test", "inat_test", "semantic_ood")
-NAMED_SPLITS = ("iid_test", "inat_test")
+TEST_SPLITS = ("iid_test", "inat_test", "semantic_ood")
+"""The splits that models are scored on, in the order of every table."""
+SPECIES_SPLITS = ("iid_test", "inat_test")
 """Splits whose species a model was trained on, so that a right species name is possible."""
 TAXONOMY = "species_taxonomy.csv"
 RANKS = ("subfamily", "tribe", "genus")

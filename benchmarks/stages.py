@@ -17,7 +17,7 @@ def mark(name):
 from benchmark_eval.inputs.benchmark_reader import load_benchmark  # noqa: E402
 from benchmark_eval.inputs.prediction_files import predictions_file  # noqa: E402
 from benchmark_eval.inputs.predictions import read_predictions  # noqa: E402
-from benchmark_eval.protocol import DEFAULT_SPLITS  # noqa: E402
+from benchmark_eval.protocol import TEST_SPLITS  # noqa: E402
 from benchmark_eval.results import writers  # noqa: E402
 from benchmark_eval.scoring import evaluate as evaluation  # noqa: E402
 from benchmark_eval.scoring.coco import N_AREAS, Suite, match_coco, score_suite  # noqa: E402
@@ -29,7 +29,7 @@ mark("imports")
 benchmark_dir, predictions_dir, output_dir = sys.argv[1:]
 benchmark = load_benchmark(benchmark_dir)
 mark("reading the benchmark")
-truths = [benchmark.split(split) for split in DEFAULT_SPLITS]
+truths = [benchmark.split(split) for split in TEST_SPLITS]
 predictions = [
     read_predictions(predictions_file(predictions_dir, t.name), benchmark, t.name) for t in truths
 ]

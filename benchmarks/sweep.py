@@ -52,7 +52,7 @@ class Tree:
         ]
 
 
-def make_tree(folder: Path, scale: float, boxes_per_specimen: float, copies: int) -> Tree:
+def make_tree(folder: Path, scale: float, detections_per_specimen: float, copies: int) -> Tree:
     """A benchmark and ``copies`` times the 153 models of a sweep, nine of them distinct."""
     benchmark = synthetic_benchmark(invented_species(), seed=0, scale=scale, test_scale=scale)
     write_benchmark(folder / "benchmark", benchmark)
@@ -61,7 +61,7 @@ def make_tree(folder: Path, scale: float, boxes_per_specimen: float, copies: int
     predictions = folder / "predictions"
     distinct = models[:: len(models) // DISTINCT][:DISTINCT]
     for model in distinct:
-        write_model(benchmark, model, predictions, boxes_per_specimen)
+        write_model(benchmark, model, predictions, detections_per_specimen)
     header, *rows = (folder / "manifest.csv").read_text().splitlines()
     lines = [header]
     for copy in range(copies):

@@ -24,7 +24,7 @@ from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.benchmark import is_stray
 from benchmark_eval.inputs.benchmark_reader import Survey
 from benchmark_eval.inputs.coco_annotations import RawSplit
-from benchmark_eval.protocol import ANNOTATIONS, DEFAULT_SPLITS, KNOWN_SPLITS, TAXONOMY
+from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, TAXONOMY, TEST_SPLITS
 
 PUBLISHED = {
     # images, scored specimens, crowd regions, species
@@ -113,7 +113,7 @@ def _repeated_keys(data: bytes, raw: RawSplit) -> Iterator[Problem]:
         found = f"{key} twice: {' and '.join(map(show, values))}"
         wanted = "each key once in a record"
         cause = "the last one counts for every reader, without a word"
-        yield Problem("key-repeated", raw.file, found, wanted, record, key, cause)
+        yield Problem("duplicate-key", raw.file, found, wanted, record, key, cause)
 
 
 def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
@@ -296,7 +296,7 @@ def _species(survey: Survey) -> Iterator[Problem]:
             wanted = "semantic_ood" if name == "semantic_ood" else "trainable"
             for text in sorted(species & set(survey.taxonomy)):
                 role = survey.taxonomy[text]["benchmark_role"]
-                if role and role != wanted and (name == "train" or name in DEFAULT_SPLITS):
+                if role and role != wanted and (name == "train" or name in TEST_SPLITS):
                     yield Problem(
                         "species-role",
                         files[name],
@@ -305,7 +305,7 @@ def _species(survey: Survey) -> Iterator[Problem]:
                         f"category {text!r}",
                     )
     train = listed.get("train")
-    for name in DEFAULT_SPLITS if train else ():
+    for name in TEST_SPLITS if train else ():
         seen = name == "semantic_ood"
         odd = listed.get(name, set()) & (train or set())
         if not seen:

@@ -14,7 +14,7 @@ from benchmark_eval.core.memory import keep_freed_memory
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.predictions import check_predictions
-from benchmark_eval.scoring.diagnostics import WANTED, named_warnings
+from benchmark_eval.scoring.diagnostics import EXPECTED, named_warnings
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
 
@@ -71,7 +71,7 @@ def check_file(task: Task, context: Context) -> FileResult:
     predictions, faults = checked.predictions, checked.problems
     if context.sound:  # the records of a faulty benchmark tell nothing of each other
         faults = with_likely_causes(checked, context.benchmark, task.split)
-    n = len(predictions) + predictions.n_left_out
+    n = len(predictions) + predictions.n_out_of_vocabulary
     looked_at = context.sound and (context.drop or sum(predictions.dropped.values()) <= n)
     told: list[tuple[str, str]] = []
     if looked_at:
@@ -84,7 +84,7 @@ def check_file(task: Task, context: Context) -> FileResult:
             "likely-mistake",
             str(task.path),
             text,
-            WANTED[mistake],
+            EXPECTED[mistake],
             f"model {task.model!r}",
             mistake=mistake,
         )

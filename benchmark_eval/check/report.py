@@ -46,7 +46,7 @@ class Row:
     record: str
     field: str
     found: str
-    wanted: str
+    expected: str
     cause: str
     count: int = 1
     mistake: str = ""
@@ -90,10 +90,10 @@ class Block:
         shown, others = self.shown(most)
         for p in shown:
             yield Row(
-                self.level, p.kind, p.file, p.record, p.field, p.found, p.wanted, p.cause,
+                self.level, p.kind, p.file, p.record, p.field, p.found, p.expected, p.cause,
                 mistake=p.mistake,
             )  # fmt: skip
-        wanted = {problem.file: problem.wanted for problem in reversed(others)}
+        wanted = {problem.file: problem.expected for problem in reversed(others)}
         for file, times in _per_file(others).items():
             found = f"{times:,} more of this kind"
             yield Row(
@@ -108,7 +108,7 @@ class Block:
         shown, others = self.shown(SHOWN_PER_MISTAKE if self.mistake else SHOWN_PER_KIND)
         groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
         for problem in shown:
-            groups[problem.wanted, problem.cause].append(problem)
+            groups[problem.expected, problem.cause].append(problem)
         above = ""
         for (wanted, cause), problems in groups.items():
             if wanted != above:

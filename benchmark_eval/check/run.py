@@ -211,7 +211,7 @@ def _folders_once(problems: Sequence[Problem], splits: Sequence[str]) -> list[Pr
             told[problem.record] = None
             found = problem.found if problem.cause else "no such folder"
             wanted = f"a folder with the predictions of {', '.join(splits)}"
-            kept.append(replace(problem, file=str(folder), found=found, wanted=wanted))
+            kept.append(replace(problem, file=str(folder), found=found, expected=wanted))
     return kept
 
 

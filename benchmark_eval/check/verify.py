@@ -157,7 +157,7 @@ def _model(model: str, path: Path, benchmark: Benchmark | None, verified: Verifi
     if benchmark is not None:
         wanted = per_species_csv(evaluation, benchmark).encode()
         verified.compare(files["per_species.csv"], wanted, f"{path.name} and the benchmark give")
-    _count_hits(files["detections.csv"], evaluation, verified)
+    _count_true_positives(files["detections.csv"], evaluation, verified)
     return hashlib.sha256(data).hexdigest()
 
 
@@ -176,7 +176,7 @@ def _check_benchmark_digests(
             )
 
 
-def _count_hits(path: Path, evaluation: Evaluation, verified: Verified) -> None:
+def _count_true_positives(path: Path, evaluation: Evaluation, verified: Verified) -> None:
     """The table of hits cannot be made again without matching; its number of rows is known."""
     hits = sum(split.decomposition.n_matched_tp for split in evaluation.per_split.values())
     try:
@@ -293,17 +293,17 @@ def _again(
 ) -> None:
     """Aggregate again and compare every number."""
     from benchmark_eval.sweep.aggregation import build
-    from benchmark_eval.sweep.own_metrics import load_own_metrics
+    from benchmark_eval.sweep.custom_metrics import load_custom_metrics
 
     assert config.manifest is not None
-    own = None if config.own_metrics is None else load_own_metrics(config.own_metrics)
+    own = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
     try:
         again = build(
             eval_dir=eval_dir,
             manifest=read_manifest(config.manifest),
             benchmark=benchmark,
             allow_missing=True,
-            leave_out=[cell.model for cell in table.missing if cell.model],
+            exclude=[cell.model for cell in table.missing if cell.model],
             own=own,
         )
     except InputError as fault:

@@ -40,7 +40,7 @@ import click
     help="Leave out models without a summary and list them, instead of stopping.",
 )
 @click.option(
-    "--own-metrics",
+    "--custom-metrics",
     type=click.Path(path_type=Path),
     help="Python file with metrics of your own (docs/howto.md): more columns.",
 )
@@ -50,7 +50,7 @@ def command(
     benchmark_dir: Path,
     output_dir: Path,
     allow_missing: bool,
-    own_metrics: Path | None,
+    custom_metrics: Path | None,
 ) -> None:
     """Turn the summaries of a sweep into learning curves, the tables beside them and report.md."""
     from benchmark_eval.report import write_report
@@ -65,7 +65,7 @@ def command(
         benchmark=benchmark_dir,
         output_dir=output_dir,
         allow_missing=allow_missing,
-        own_metrics=own_metrics,
+        custom_metrics=custom_metrics,
     )
     report = write_report(table, output_dir)
     click.echo(f"wrote the tables and {report}")

@@ -10,7 +10,7 @@ import click
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.memory import keep_freed_memory
-from benchmark_eval.protocol import DEFAULT_SPLITS, KNOWN_SPLITS
+from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
 from benchmark_eval.scoring.evaluate import evaluate_to_files
 
 
@@ -72,7 +72,7 @@ def command(
             predictions_dir=predictions_dir,
             output_dir=output_dir,
             model_name=model_name,
-            splits=splits or DEFAULT_SPLITS,
+            splits=splits or TEST_SPLITS,
             iou=iou,
             engine=engine,  # type: ignore[arg-type]
             on_invalid=on_invalid,  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ import click
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other data.")
 @click.option("--sweep", is_flag=True, help="Make all 153 models of the sweep, not just one.")
 @click.option(
-    "--boxes-per-specimen",
+    "--detections-per-specimen",
     type=float,
     default=21.0,
     show_default=True,
@@ -45,7 +45,7 @@ def command(
     test_scale: float | None,
     seed: int,
     sweep: bool,
-    boxes_per_specimen: float,
+    detections_per_specimen: float,
     jobs: int | None,
 ) -> None:
     """Make a synthetic benchmark and simulated predictions: invented species, no images.
@@ -67,7 +67,7 @@ def command(
             test_scale=test_scale,
             seed=seed,
             sweep=sweep,
-            boxes_per_specimen=boxes_per_specimen,
+            detections_per_specimen=detections_per_specimen,
             jobs=jobs,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )

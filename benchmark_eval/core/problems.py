@@ -33,7 +33,7 @@ class Problem:
     kind: str
     file: str
     found: str
-    wanted: str
+    expected: str
     record: str = ""
     field: str = ""
     cause: str = ""
@@ -41,7 +41,7 @@ class Problem:
     mistake: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.finding()}; wanted {self.wanted}"
+        text = f"{self.finding()}; wanted {self.expected}"
         return f"{text} ({self.cause})" if self.cause else text
 
     def finding(self) -> str:
@@ -61,7 +61,7 @@ def render_problems(problems: Sequence[Problem]) -> str:
     of_kind: Counter[str] = Counter()
     for problem in problems:
         of_kind[problem.kind] += problem.times
-        key: tuple[str, ...] = (problem.kind, problem.field, problem.wanted, problem.cause)
+        key: tuple[str, ...] = (problem.kind, problem.field, problem.expected, problem.cause)
         if problem.times > 1:  # the rest of what was told before it, counted
             key = latest.get((problem.kind, problem.file), key)
         latest[problem.kind, problem.file] = key

@@ -199,7 +199,7 @@ class _Raw:
         if layout == "centre":
             self.tell(
                 finite & (np.abs(values) > _LOOKS_LIKE_SHARES).any(axis=1),
-                "pixels-not-shares",
+                "pixel-coordinates",
                 "centre, width and height as shares of the image's size, from 0 to 1",
                 cause="pixels instead of shares",
             )
@@ -234,7 +234,7 @@ def _check_pixels(corners: Floats, sizes: Floats, faults: Faults) -> None:
     farthest = float(np.abs(corners).max())
     if 0 < farthest <= _LOOKS_LIKE_SHARES:
         faults.add(
-            "shares-not-pixels",
+            "normalised-coordinates",
             f"{len(corners)} boxes, none beyond {farthest:g} px",
             "coordinates in px",
             cause="shares of the image's size? they have to be multiplied by it first",

@@ -19,7 +19,7 @@ from benchmark_eval.formats.options import ClassNames, Faults, Options
 from benchmark_eval.formats.table import UNKNOWN, Classes
 from benchmark_eval.inputs.benchmark import Categories
 
-_WANTED = (
+_EXPECTED = (
     "a text file with a name a line, a data.yaml with names, or JSON: a list of names, id2label, "
     "or a COCO file"
 )
@@ -34,7 +34,7 @@ def read_class_names(path: str | Path) -> ClassNames:
     """
     path = Path(path)
 
-    def fault(kind: str, found: str, wanted: str = _WANTED) -> InputError:
+    def fault(kind: str, found: str, wanted: str = _EXPECTED) -> InputError:
         return InputError([Problem(kind, str(path), found, wanted)])
 
     try:

@@ -15,7 +15,7 @@ from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
 
-WANTED = "COCO annotations: an object with images, annotations and categories"
+EXPECTED = "COCO annotations: an object with images, annotations and categories"
 
 
 class _Image(msgspec.Struct):
@@ -92,20 +92,20 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
 
 
 def _decode(path: Path, faults: Faults) -> _Coco | None:
-    data = json_files.read_bytes(path, faults, WANTED)
+    data = json_files.read_bytes(path, faults, EXPECTED)
     if data is None:
         return None
     try:
         return msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # told record by record below
-    tree = json_files.parse(data, path, faults, WANTED)
+    tree = json_files.parse(data, path, faults, EXPECTED)
     parts: dict[str, list[object]] = {}
     for key, kind in (("images", _Image), ("annotations", _Annotation), ("categories", _Category)):
         entries = tree.get(key) if isinstance(tree, dict) else None
         if not isinstance(entries, list):
             if tree is not None:
-                faults.add("not-coco", f"no list of {key}", WANTED, field=key)
+                faults.add("not-coco", f"no list of {key}", EXPECTED, field=key)
             continue
         made = (
             json_files.convert(entry, kind, f"{key} record {at}", faults)

@@ -18,7 +18,7 @@ from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
-WANTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
+EXPECTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
 
 
 class Record(msgspec.Struct, gc=False):
@@ -47,7 +47,7 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
 
 def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
     """Read a list of detections into ``parsed``."""
-    for at, entry in enumerate(json_files.records(path, Record, faults, WANTED)):
+    for at, entry in enumerate(json_files.records(path, Record, faults, EXPECTED)):
         label = _whole(entry.category_id, "category_id", at, faults)
         named = entry.image_id if entry.file_name is None else entry.file_name
         key = named if isinstance(named, str) else _whole(named, "image_id", at, faults)

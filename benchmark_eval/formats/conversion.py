@@ -111,16 +111,16 @@ def write_boxes(
     known = _format(format_name)
     n_before = len(boxes)
     boxes, lost = _fitted(boxes, known, str(target), pixels)
-    n_left_out = n_before - len(boxes)
+    n_out_of_vocabulary = n_before - len(boxes)
     if known.place == "file":
         known.module.write(boxes, target, pixels)
         if known.says("numbers"):
             names = "".join(f"{name}\n" for name in boxes.classes.names)
             write_text_atomic(target.with_name(CLASSES), names)
-        return lost, n_left_out
+        return lost, n_out_of_vocabulary
     with atomic_folder(target) as folder:
         known.module.write(boxes, folder, pixels)
-    return lost, n_left_out
+    return lost, n_out_of_vocabulary
 
 
 def _format(name: str) -> Format:
@@ -335,7 +335,7 @@ class _Job:
         ids = np.concatenate([boxes.images.ids, boxes.classes.ids])
         if self.to_format == "coco" and (ids == UNKNOWN).any():
             self.notes.append("images or categories without ids are numbered from 1")
-        lost, n_left_out = write_boxes(boxes, self.out, self.target.name, pixels=pixels)
+        lost, n_out_of_vocabulary = write_boxes(boxes, self.out, self.target.name, pixels=pixels)
         if self.source.says("corners") or self.target.says("corners"):
             rules = [f"{self.pixels} in the source"] if self.source.says("corners") else []
             rules += [f"{pixels} in the target"] if self.target.says("corners") else []
@@ -347,7 +347,7 @@ class _Job:
             self.to_format,
             self.out,
             len(boxes.images),
-            len(boxes) - n_left_out,
+            len(boxes) - n_out_of_vocabulary,
             self.lost | {what: n for what, n in lost.items() if self._had(what)},
             tuple(self.notes),
         )

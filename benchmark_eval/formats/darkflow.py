@@ -12,7 +12,7 @@ from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_corners
 from benchmark_eval.formats.text_files import by_image
 
-WANTED = "a JSON list of {label, confidence, topleft {x, y}, bottomright {x, y}}"
+EXPECTED = "a JSON list of {label, confidence, topleft {x, y}, bottomright {x, y}}"
 
 
 class _Point(msgspec.Struct):
@@ -35,7 +35,7 @@ def read(folder: Path, _options: Options, faults: Faults) -> Parsed:
         faults.add("empty-folder", "no .json file", "a JSON file for each image")
     for path in paths:
         image = parsed.image(path.stem, f"{path.name} record")
-        for at, entry in enumerate(json_files.records(path, _Record, faults, WANTED)):
+        for at, entry in enumerate(json_files.records(path, _Record, faults, EXPECTED)):
             near, far = entry.topleft, entry.bottomright
             score = float("nan") if entry.confidence is None else entry.confidence
             parsed.add(image, entry.label, (near.x, near.y, far.x, far.y), score, record=at)

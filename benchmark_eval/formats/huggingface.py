@@ -25,7 +25,7 @@ from benchmark_eval.formats.options import Faults, Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 from benchmark_eval.formats.text_files import by_image
 
-WANTED = "a JSON object from file names to detections, or a list of {image_id, scores, ...}"
+EXPECTED = "a JSON object from file names to detections, or a list of {image_id, scores, ...}"
 
 
 class _Corners(msgspec.Struct):
@@ -52,8 +52,8 @@ class _Arrays(msgspec.Struct):
 def read(path: Path, _options: Options, faults: Faults) -> Parsed:
     """Read a file of detections by image."""
     parsed = Parsed("corners")
-    data = json_files.read_bytes(path, faults, WANTED)
-    tree = None if data is None else json_files.parse(data, path, faults, WANTED)
+    data = json_files.read_bytes(path, faults, EXPECTED)
+    tree = None if data is None else json_files.parse(data, path, faults, EXPECTED)
     if isinstance(tree, dict):
         for name, entry in tree.items():
             _read_image(parsed, name, entry, faults)
@@ -70,7 +70,7 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
             else:
                 _add(parsed, key, made, faults)
     elif tree is not None:
-        faults.add("not-detections", f"a JSON {type(tree).__name__}", WANTED)
+        faults.add("not-detections", f"a JSON {type(tree).__name__}", EXPECTED)
     return parsed
 
 
@@ -81,7 +81,7 @@ def _read_image(parsed: Parsed, name: str, entry: Any, faults: Faults) -> None:
             _add(parsed, name, made, faults)
         return
     if not isinstance(entry, list):
-        faults.add("not-detections", f"a JSON {type(entry).__name__}", WANTED,
+        faults.add("not-detections", f"a JSON {type(entry).__name__}", EXPECTED,
                    record=f"image {name!r}")  # fmt: skip
         return
     image = parsed.image(name, f"image {name!r} box")

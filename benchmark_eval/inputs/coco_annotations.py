@@ -297,7 +297,7 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
 
     for value in _repeated(raw.annotation_ids):
         fault(
-            "annotation-id-repeated",
+            "duplicate-annotation-id",
             f"annotation {value}",
             "id",
             f"annotation id {value} used twice",
@@ -305,7 +305,7 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
         )
     for value in _repeated(raw.image_ids):
         fault(
-            "image-id-repeated",
+            "duplicate-image-id",
             f"image {value}",
             "id",
             f"image id {value} used twice",
@@ -313,7 +313,7 @@ def _check_columns(raw: RawSplit) -> list[Problem]:
         )
     for value in _repeated(raw.category_ids):
         fault(
-            "category-id-repeated",
+            "duplicate-category-id",
             f"category {value}",
             "id",
             f"category id {value} used twice",

@@ -23,6 +23,8 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import parse_yaml, read_input
 
+RENAMED = {"own_metrics": "custom_metrics"}
+"""Keys of earlier versions and what they are called now; the old ones are refused by name."""
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
 _MAX_SHOWN = 60
@@ -44,7 +46,7 @@ class Config:
     on_invalid: str
     allow_missing: bool
     detections: bool
-    own_metrics: Path | None
+    custom_metrics: Path | None
     plot_formats: tuple[str, ...]
 
     def unset(self) -> list[str]:
@@ -78,13 +80,16 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
     for key, value in raw.items():
         if key not in properties:
             near = difflib.get_close_matches(str(key), properties, n=1)
+            cause = f"did you mean {near[0]!r}?" if near else ""
+            if key in RENAMED:
+                cause = f"renamed to {RENAMED[str(key)]!r}"
             problems.append(
                 Problem(
                     "config-key",
                     source,
                     f"the unknown key {_show(key)}",
                     f"keys out of {', '.join(properties)}",
-                    cause=f"did you mean {near[0]!r}?" if near else "",
+                    cause=cause,
                 )
             )
             continue
@@ -104,7 +109,7 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
         raise InputError(problems)
     for key in ("splits", "plot_formats"):
         values[key] = tuple(v for v in properties[key]["items"]["enum"] if v in values[key])
-    for key in ("benchmark_dir", "predictions_dir", "manifest", "own_metrics"):
+    for key in ("benchmark_dir", "predictions_dir", "manifest", "custom_metrics"):
         values[key] = None if values[key] is None else Path(values[key])
     values["iou"] = float(values["iou"])
     return Config(**values)

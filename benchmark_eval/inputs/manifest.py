@@ -20,7 +20,7 @@ from benchmark_eval.core.csv_text import is_formula, separator_hint
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import read_input
-from benchmark_eval.inputs.model_names import name_fault, name_key
+from benchmark_eval.inputs.model_names import name_key, name_problem
 from benchmark_eval.protocol import ALL, REGIMES
 
 REQUIRED_COLUMNS = ("model_name", "regime", "k_or_p", "seed")
@@ -33,7 +33,7 @@ _MAX_WHOLE = 10**9
 _MAX_DECIMALS = 12
 _MAX_SHOWN = 60
 
-_WANTED = {
+_EXPECTED = {
     "global_uniform": "a whole number of images a species from 1, or all",
     "incremental_natural": "a share p above 0 and up to 1, as 0.05",
     "incremental_uniform_targets": "a whole number of images a target species from 0",
@@ -209,7 +209,7 @@ class _Reader:
                 )
             elif header.count(name) > 1:
                 self.add(
-                    "repeated-column",
+                    "duplicate-column",
                     f"the column {name!r} {header.count(name)} times",
                     "each column once",
                     at="header",
@@ -248,7 +248,7 @@ class _Reader:
         before = len(self.problems)
         self.blanks(row, at)
         name = row["model_name"]
-        fault = name_fault(name) if name.strip() else None
+        fault = name_problem(name) if name.strip() else None
         if fault is not None:
             self.add(
                 "model-name",
@@ -300,7 +300,7 @@ class _Reader:
                 )
             elif cell != cell.strip():
                 self.add(
-                    "blanks-around",
+                    "surrounding-whitespace",
                     f"blanks around the value: {_show(cell)}",
                     "the value alone",
                     at=at,
@@ -332,7 +332,7 @@ class _Reader:
             self.add(
                 "k_or_p",
                 _show(text),
-                f"{_WANTED[regime.strip()]} ({regime.strip()})",
+                f"{_EXPECTED[regime.strip()]} ({regime.strip()})",
                 at=at,
                 field="k_or_p",
                 cause=cause,
@@ -361,7 +361,7 @@ class _Reader:
             if first is not entry:
                 same = first.model_name == entry.model_name
                 self.add(
-                    "repeated-model",
+                    "duplicate-model",
                     f"{_show(entry.model_name)}, as in row {first.row} (line {first.line})"
                     + ("" if same else f": {_show(first.model_name)}"),
                     "each model once"
@@ -384,7 +384,7 @@ class _Reader:
             other = by_cell.setdefault((entry.condition, entry.seed), entry)
             if other is not entry:
                 self.add(
-                    "repeated-seed",
+                    "duplicate-seed",
                     f"{entry.condition}, seed {entry.seed}, as in row {other.row}"
                     f" (line {other.line})",
                     "each seed of a condition once",

@@ -13,7 +13,7 @@ MAX_NAME_BYTES = 180
 _ODD = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-def name_fault(name: str) -> str | None:
+def name_problem(name: str) -> str | None:
     """Why ``name`` cannot be the name of a model, or None if it can.
 
     The text completes "a name ...": ``with a slash``, ``that starts with '-'``.

@@ -46,7 +46,7 @@ MAX_LISTED = 1_000
 """Faults of one kind in one file that are kept as text; beyond it they are only counted."""
 REASONS = {
     "record-shape": "malformed",
-    "key-repeated": "malformed",
+    "duplicate-key": "malformed",
     "id-type": "malformed",
     "bbox-type": "malformed",
     "score-type": "malformed",
@@ -289,7 +289,7 @@ class Faults:
         for kind, count in self.count.items():
             more = count - MAX_LISTED
             if more > 0:
-                wanted = next(p.wanted for p in told if p.kind == kind)
+                wanted = next(p.expected for p in told if p.kind == kind)
                 told.append(Problem(kind, self.file, f"{more:,} more", wanted, times=more))
         return told
 
@@ -307,7 +307,7 @@ def _tolerant_columns(data: bytes, faults: Faults) -> tuple[Columns, Ints]:
             continue
         for name, values in repeated(record, KEYS):
             found = f"{name} twice: {' and '.join(map(show, values))}"
-            faults.add(row, "key-repeated", name, found, "each key once in a record")
+            faults.add(row, "duplicate-key", name, found, "each key once in a record")
         numbers: dict[str, int] = {}
         for name in ("image_id", "category_id"):
             value = as_id(record.get(name))

@@ -33,7 +33,7 @@ def pattern_problems(config: Config, manifest: Manifest) -> list[Problem]:
         if odd:
             problems.append(
                 Problem(
-                    "pattern-mark",
+                    "wildcard-character",
                     where,
                     repr(str(value)),
                     f"no {odd.group()!r} in it",
@@ -83,7 +83,7 @@ def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str],
         elif len(there) > 1:
             problems.append(
                 Problem(
-                    "two-predictions",
+                    "ambiguous-predictions",
                     plain,
                     "this file and the same with .gz",
                     "one of the two",
@@ -126,7 +126,7 @@ def predictions_file(predictions_dir: str | Path, split: str) -> Path:
         raise InputError(
             [
                 Problem(
-                    "two-files",
+                    "ambiguous-predictions",
                     str(plain),
                     f"{plain.name} and {packed.name}",
                     "only one of the two",

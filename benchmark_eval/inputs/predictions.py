@@ -25,11 +25,11 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark, SplitTruth
 from benchmark_eval.inputs.prediction_decoder import Columns, Faults, read_columns
-from benchmark_eval.protocol import NAMED_SPLITS
+from benchmark_eval.protocol import SPECIES_SPLITS
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OutOfVocabulary:
     """Detections that no metric sees, as columns like those of ``Predictions``."""
 
     image: Ints
@@ -47,9 +47,9 @@ class Predictions:
 
     ``image`` is a row of ``SplitTruth.image_ids``, ``category`` a row of ``Categories``;
     ``boxes`` is (detections, 4) x, y, w, h in px; ``score`` lies in [0, 1].
-    ``left_out`` holds detections of the benchmark's categories that the split does not list
-    (iid_test and inat_test only): no metric sees them, ``diagnostics`` does. ``dropped`` counts
-    invalid records by reason, empty unless they were asked to be dropped. ``sha256`` is the
+    ``out_of_vocabulary`` holds detections of categories of the benchmark that the split does not
+    list (iid_test and inat_test only); no metric uses them, ``diagnostics`` does. ``dropped``
+    counts invalid records by reason, empty unless they were asked to be dropped. ``sha256`` is the
     digest of the file's bytes as stored.
     """
 
@@ -57,7 +57,7 @@ class Predictions:
     category: Ints
     boxes: Floats
     score: Floats
-    left_out: LeftOut
+    out_of_vocabulary: OutOfVocabulary
     dropped: dict[str, int]
     file: str
     sha256: str
@@ -65,9 +65,9 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.score)
 
-    def with_left_out(self) -> Predictions:
+    def with_out_of_vocabulary(self) -> Predictions:
         """All detections, those of unlisted categories behind the others."""
-        left = self.left_out
+        left = self.out_of_vocabulary
         return replace(
             self,
             image=np.concatenate([self.image, left.image]),
@@ -77,9 +77,9 @@ class Predictions:
         )
 
     @property
-    def n_left_out(self) -> int:
+    def n_out_of_vocabulary(self) -> int:
         """Number of detections of categories that the split does not list."""
-        return len(self.left_out)
+        return len(self.out_of_vocabulary)
 
 
 # --------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def check_predictions(
     if faults.reason:
         keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))
     left = np.zeros(len(place), np.bool_)
-    if split in NAMED_SPLITS:
+    if split in SPECIES_SPLITS:
         left = keep & ~np.isin(category, truth.listed)
         keep &= ~left
     rows: Any = slice(None) if keep.all() else keep  # no copy where nothing is left out
@@ -232,7 +232,9 @@ def check_predictions(
         category=category[rows],
         boxes=columns.boxes[rows],
         score=columns.score[rows],
-        left_out=LeftOut(image[left], category[left], columns.boxes[left], columns.score[left]),
+        out_of_vocabulary=OutOfVocabulary(
+            image[left], category[left], columns.boxes[left], columns.score[left]
+        ),
         dropped=dict(sorted(Counter(faults.reason.values()).items())),
         file=path.name,
         sha256=sha256,

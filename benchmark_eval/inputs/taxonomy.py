@@ -47,11 +47,11 @@ def _blank(text: str | None) -> str:
     return text
 
 
-def _header_faults(header: Sequence[str]) -> Iterator[Problem]:
+def _header_problems(header: Sequence[str]) -> Iterator[Problem]:
     for name in dict.fromkeys(header):
         if name.strip() and header.count(name) > 1:
             yield Problem(
-                "repeated-column",
+                "duplicate-column",
                 TAXONOMY,
                 f"the column {name!r} {header.count(name)} times",
                 "each column once",
@@ -100,7 +100,7 @@ def read_taxonomy(
     digests[TAXONOMY] = hashlib.sha256(data).hexdigest()
     rows = csv.DictReader(io.StringIO(text, newline=""))
     header = rows.fieldnames or []
-    faults = list(_header_faults(header))
+    faults = list(_header_problems(header))
     if faults:
         problems += faults
         return {}  # rows cannot be read while a column is missing or stands twice
@@ -122,7 +122,7 @@ def read_taxonomy(
         if name in table:
             problems.append(
                 Problem(
-                    "species-repeated",
+                    "duplicate-species",
                     TAXONOMY,
                     f"{name!r} a second time",
                     "each species once",

@@ -261,7 +261,7 @@ def _write_stamps(
     config, layout = plan.config, plan.layout
     benchmark_files = plan.benchmark_files()
     manifest_files = plan.manifest_files()
-    own = [] if config.own_metrics is None else [str(config.own_metrics)]
+    own = [] if config.custom_metrics is None else [str(config.custom_metrics)]
     cache = DigestCache(layout.state / "digests.json")
     try:
         digests = cache.digests(
@@ -319,7 +319,7 @@ def _write_stamps(
             "code": code_digest("sweep"),
             "models": rows,
             "missing": sorted(plan.missing),
-            "own_metrics": [digests[name] for name in own],
+            "custom_metrics": [digests[name] for name in own],
         }
     )
     write_stamp(layout.stamp("sweep"), sweep, layout.results / "aggregated/aggregated.json")

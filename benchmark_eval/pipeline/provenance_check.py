@@ -143,22 +143,22 @@ def require_fresh_summaries(
 
 
 def require_fresh_extras(
-    stamp: str | Path, train_annotations: Mapping[str, str], own_metrics: str | None
+    stamp: str | Path, train_annotations: Mapping[str, str], custom_metrics: str | None
 ) -> None:
     """``InputError`` unless the sweep's other files are what its stamp says.
 
     ``train_annotations`` maps a model to the SHA-256 of its training annotations, as read;
-    ``own_metrics`` is that of the user's own metrics, None without them.
+    ``custom_metrics`` is that of the user's own metrics, None without them.
     """
-    sweep = read_stamp(stamp, "models", "own_metrics")
+    sweep = read_stamp(stamp, "models", "custom_metrics")
     promised = {model: row[4] for model, row in sweep["models"].items() if row[4] is not None}
     require_promised(promised, train_annotations, "train_annotations of")
-    read = [] if own_metrics is None else [own_metrics]
+    read = [] if custom_metrics is None else [custom_metrics]
     # at most one file, which has no name in the stamp
     require_promised(
-        dict(zip(["file"], sweep["own_metrics"], strict=False)),
+        dict(zip(["file"], sweep["custom_metrics"], strict=False)),
         dict(zip(["file"], read, strict=False)),
-        "own_metrics",
+        "custom_metrics",
     )
 
 

@@ -78,7 +78,7 @@ PLOTS: tuple[Plot, ...] = (
         "is the cost, rather than finding images, this is the axis to read.",
     ),
     Plot(
-        "carrying_over",
+        "generalization_gaps",
         "Loss on field photographs and on unseen species",
         AWAY,
         "Top: AP@.5 in distribution minus on field photographs, over the species that both hold, "
@@ -95,7 +95,7 @@ PLOTS: tuple[Plot, ...] = (
         "that near relatives were needed, or that the far band's images are denser.",
     ),
     Plot(
-        "ood_band_naming",
+        "ood_band_taxonomic_agreement",
         "Naming unseen species by distance",
         AWAY,
         "Share of hits on unseen species that get a name from the right genus or tribe, where the "
@@ -104,7 +104,7 @@ PLOTS: tuple[Plot, ...] = (
         "than in a genus; how many on the whole split stands in each model's summary, as chance.",
     ),
     Plot(
-        "density_found",
+        "density_detection_recall",
         "Found by density",
         AWAY,
         "Share of specimens found by how many specimens share the image (crowd counted). Every "
@@ -128,7 +128,7 @@ PLOTS: tuple[Plot, ...] = (
         "towards 0 says that more data mend the imbalance.",
     ),
     Plot(
-        "finding_naming_iid",
+        "decomposition_iid",
         "Finding and naming in distribution",
         NAMING,
         "Detection recall, species accuracy of what was found, and their product, the share of "
@@ -137,13 +137,13 @@ PLOTS: tuple[Plot, ...] = (
         "wrong name).",
     ),
     Plot(
-        "finding_naming_inat",
+        "decomposition_inat",
         "Finding and naming on field photographs",
         NAMING,
         "The same on field photographs, where the bottleneck may be another one.",
     ),
     Plot(
-        "density_named",
+        "density_species_accuracy",
         "Named right by density",
         NAMING,
         "Share of the specimens found that are named right, by how many specimens share the "
@@ -167,7 +167,7 @@ PLOTS: tuple[Plot, ...] = (
         "the training set do not help; a band has few species, so read rows, not single cells.",
     ),
     Plot(
-        "target_vs_others",
+        "target_vs_nontarget",
         "Target species against all others",
         TARGETS,
         "AP@.5 of the targets, of all other species, and their difference. Others should stay "

@@ -307,11 +307,11 @@ def _missing(data: Aggregated) -> list[str]:
     ]
     if not lines:
         lines = ["Nothing: every condition of the manifest has every seed."]
-    if data.ignored:
+    if data.unlisted_summaries:
         lines += [
             "",
             f"Passed over, because the manifest does not name them: summaries of "
-            f"{listing([escape(name) for name in data.ignored])}.",
+            f"{listing([escape(name) for name in data.unlisted_summaries])}.",
         ]
     return lines
 

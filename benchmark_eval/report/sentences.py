@@ -23,13 +23,17 @@ from benchmark_eval.report.reference import FULL_DATA
 from benchmark_eval.results.registry import BAND_LABEL, SPLIT_PREFIX
 from benchmark_eval.sweep.aggregation import best_conditions
 from benchmark_eval.sweep.comparisons import Verdict, compare, compare_to
-from benchmark_eval.sweep.differences import ALONE, NAMING_LOSS, NEAR_TARGETS
+from benchmark_eval.sweep.differences import (
+    CLASSIFICATION_MINUS_LOCALISATION,
+    NEAR_TARGETS,
+    RECALL_1_MINUS_OVER_10,
+)
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
 
 UNIFORM, NATURAL, TARGETS = REGIMES
 SAME_COST = 1.25
 """Two conditions cost about the same when neither has over this times the other's images."""
-UNTOLD = "cannot be told (the intervals overlap)"
+INCONCLUSIVE = "cannot be told (the intervals overlap)"
 T = TypeVar("T")
 
 
@@ -63,7 +67,7 @@ class Facts:
         return " (warnings)" if key in self._doubtful_conditions else ""
 
     def means(
-        self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = UNTOLD
+        self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = INCONCLUSIVE
     ) -> str:
         """What comparing two means says, by architecture: ``holds for alder and birch``."""
         return self._tally("means", verdicts, above, below, unclear)
@@ -415,7 +419,7 @@ class Facts:
         }
         if not pairs:
             return []
-        gaps = {name: self.best[name].differences[ALONE] for name in pairs}
+        gaps = {name: self.best[name].differences[RECALL_1_MINUS_OVER_10] for name in pairs}
         example = _largest(gaps, lambda value: value)
         one, many = pairs[example]
         return [
@@ -490,13 +494,16 @@ class Facts:
         best = self._at_best(found, lost)
         if not best:
             return [_nothing(f"scored specimens {where}")]
-        told = {name: row.differences[NAMING_LOSS[split]] for name, row in best.items()}
+        told = {
+            name: row.differences[CLASSIFICATION_MINUS_LOCALISATION[split]]
+            for name, row in best.items()
+        }
         example = _largest(best, lambda row: row.metrics[both])
         m = best[example].metrics
         header = ["Architecture", "Found", "Found, any name"]
         header += ["Named right, of found", "Both", "Lost to names"]
         columns = (
-            *(found, f"{prefix}_detection_recall_any_name"),
+            *(found, f"{prefix}_detection_recall_open_vocabulary"),
             *(named, both, lost, missed),
         )
         return [
@@ -527,7 +534,7 @@ class Facts:
         """The confidence cut with the highest mean F1 in distribution."""
         rows = []
         for name in self.best:
-            chosen = best_cut(self.data, name)
+            chosen = best_threshold(self.data, name)
             if chosen is not None:
                 m = chosen.metrics
                 rows.append(
@@ -538,7 +545,7 @@ class Facts:
                             estimate(m[key])
                             for key in ("F1", "precision", "recall", "species_recall")
                         ),
-                        estimate(m["false_alarms_per_image"]),
+                        estimate(m["false_positives_per_image"]),
                     ]
                 )
         if not rows:
@@ -712,7 +719,7 @@ def _or_low(mean: float | None) -> float:
     return float("-inf") if mean is None else mean
 
 
-def best_cut(data: Aggregated, architecture: str) -> OperatingRow | None:
+def best_threshold(data: Aggregated, architecture: str) -> OperatingRow | None:
     """The cut with the highest mean F1 over all seeds in distribution, the lowest on ties."""
     best: OperatingRow | None = None
     for row in data.operating_curves:

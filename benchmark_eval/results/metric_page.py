@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE, METRICS, SPLITS, Metric
+from benchmark_eval.protocol import TEST_SPLITS
+from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE, METRICS, Metric
 
 _FAMILIES = {
     "prediction_density": (
@@ -46,7 +47,7 @@ _FAMILIES = {
     ),
     "density": (
         "Density strata",
-        "By specimens on the image, crowd counted. Strata: `1`, `2-10`, `>10` and `>1`; on "
+        "By specimens on the image, crowd counted. Strata: `1`, `2 to 10`, `>10` and `>1`; on "
         "semantic_ood also within each band, under `by_band.<band>.<stratum>`.",
     ),
     "chance": (
@@ -110,7 +111,7 @@ _WORDS = (
 )
 _REPEATED = """`ood_by_band` repeats both matchings with each band's specimens alone. On
 iid_test and inat_test boxes named as a species that the split does not list are left out before
-anything is counted; `detection_recall_any_name` alone keeps them."""
+anything is counted; `detection_recall_open_vocabulary` alone keeps them."""
 _CONFUSIONS = """The most frequent wrong names, most frequent first, then by category id: at most
 ten pairs of species, a list under `per_split.<split>.confusions`, in JSON alone
 (`<model>_report.txt` shows those that occur twice or more). Where many pairs occur once, which of
@@ -118,9 +119,9 @@ these are listed means nothing.
 
 | Key | Meaning |
 | :-- | :-- |
-| `true_species`, `named_species` | The specimen's species, and the one that its box named. |
+| `gt_species`, `pred_species` | The specimen's species, and the one that its box named. |
 | `n` | How many found specimens of the true species were named so. |
-| `n_found` | How many specimens of the true species were found. |
+| `n_matched_tp` | How many specimens of the true species were found. |
 | `same_genus` | Whether the two are congeners. |"""
 _BETTER = {
     "higher": "higher is better",
@@ -147,7 +148,7 @@ def render_page() -> str:
         "Every number that is reported, by family. A key stands in `<model>_summary.json` under "
         "`per_split.<split>.<family>` (`summary` at the top), in `<model>_summary.csv` as metric "
         "of category `<family>`. A value that is not defined is `null` in JSON and an empty cell "
-        f"in CSV. Splits: {', '.join(f'`{split}`' for split in SPLITS)}.",
+        f"in CSV. Splits: {', '.join(f'`{split}`' for split in TEST_SPLITS)}.",
         "",
         "The three headline numbers: "
         + ", ".join(f"`{'.'.join(m.path[1:])}`" for m in CURVE_METRICS if m.name in HEADLINE)

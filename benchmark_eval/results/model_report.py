@@ -86,14 +86,14 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
                 f"{_larger(missed, wrong)}"
             )
         yield text + "."
-        any_name = d.detection_recall_any_name
+        open_vocabulary = d.detection_recall_open_vocabulary
         if (
-            any_name is not None
+            open_vocabulary is not None
             and d.detection_recall is not None
-            and any_name > d.detection_recall
+            and open_vocabulary > d.detection_recall
         ):
             yield (
-                f"    {any_name:.1%} of specimens are found when boxes named as a species that "
+                f"    {open_vocabulary:.1%} of specimens are found when boxes named as a species that "
                 "this split does not list count too; such boxes are left out of all other numbers."
             )
         one, more = result.density.strata.one, result.density.strata.multi
@@ -106,8 +106,8 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
         if d.is_species_meaningful and result.confusions:
             worst = result.confusions[0]
             yield (
-                f"    most frequent wrong name: {worst.true_species} called {worst.named_species}, "
-                f"{worst.n} of {worst.n_found} found"
+                f"    most frequent wrong name: {worst.gt_species} called {worst.pred_species}, "
+                f"{worst.n} of {worst.n_matched_tp} found"
                 f"{' (same genus)' if worst.same_genus else ''}."
                 if worst.n > 1
                 else "    no wrong name stands out: no species is called another one twice."
@@ -174,9 +174,9 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
     yield ""
     yield "  By specimens on the image"
     yield f"    {'specimens':<12}{'images':>8}{'n':>8}{'found':>8}{'named':>8}{'both':>8}"
-    for name, key in (("1", "one"), ("2-10", "few"), (">10", "many"), (">1", "multi")):
+    for name, key in (("1", "one"), ("2 to 10", "few"), (">10", "many"), (">1", "multi")):
         s = getattr(result.density.strata, key)
-        cells = (s.recall, s.species_accuracy_given_det, s.species_recall)
+        cells = (s.recall, s.classification_given_detection_acc, s.species_recall)
         yield f"    {name:<12}{s.n_images:>8,}{s.n_gt:>8,}" + "".join(
             f"{number(cell):>8}" for cell in cells
         )
@@ -187,7 +187,7 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
         yield f"    {'true species':<32}{'named':<32}{'n':>5}{'of':>6}  genus"
         for c in repeated:
             yield (
-                f"    {c.true_species:<32}{c.named_species:<32}{c.n:>5}{c.n_found:>6}  "
+                f"    {c.gt_species:<32}{c.pred_species:<32}{c.n:>5}{c.n_matched_tp:>6}  "
                 f"{'same' if c.same_genus else 'other'}"
             )
     yield ""
@@ -203,5 +203,5 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
         yield (
             f"    {cut:<16}{number(at.precision):>10}"
             + "".join(f"{number(cell):>8}" for cell in cells)
-            + f"{number(at.false_alarms_per_image):>20}"
+            + f"{number(at.false_positives_per_image):>20}"
         )

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from benchmark_eval.protocol import TEST_SPLITS
+
 Better = Literal["higher", "lower", "nearest 0", "neither"]
 Standard = Literal["COCO", "VOC", "benchmark", "ours"]
 
-SPLITS = ("iid_test", "inat_test", "semantic_ood")
-"""The test splits, in the order of every table."""
 SPLIT_PREFIX = {"iid_test": "iid", "inat_test": "inat", "semantic_ood": "ood"}
 """How a split is spelled in front of a metric in the tables of a sweep."""
 SPLIT_LABEL = {
@@ -171,7 +171,7 @@ METRICS: tuple[Metric, ...] = (
     _count("decomposition", "n_gt", "specimens", "Scored specimens."),
     _count("decomposition", "n_matched_tp", "specimens found", "Scored specimens taken by a detection."),
     Metric("decomposition", "detection_recall", "detection recall", "Share of specimens found, no cap on boxes; boxes named as a species that the split does not list are left out, all others count whatever their name."),
-    Metric("decomposition", "detection_recall_any_name", "detection recall, any name", "Share of specimens found when boxes of unlisted species count too: what was found but named as a species outside the split.", standard="ours"),
+    Metric("decomposition", "detection_recall_open_vocabulary", "detection recall, any name", "Share of specimens found when boxes of unlisted species count too: what was found but named as a species outside the split.", standard="ours"),
     Metric("decomposition", "classification_given_detection_acc", "species accuracy given detection", "Share of found specimens with the right name."),
     Metric("decomposition", "acc_genus_given_det", "genus accuracy given detection", "Share of found specimens in the right genus."),
     Metric("decomposition", "acc_tribe_given_det", "tribe accuracy given detection", "Share of found specimens in the right tribe."),
@@ -196,16 +196,16 @@ METRICS: tuple[Metric, ...] = (
     Metric("ood_by_band", "mean_confidence_matched", "mean confidence of hits", "Mean confidence of the band's hits.", better="neither"),
     Metric("ood_by_band", "mean_confidence_all_preds", "mean confidence of all boxes", "Mean confidence of every box on the band's images.", better="neither"),
     _count("density", "n_images", "images", "Images of the stratum with a scored specimen.", "ours"),
-    _count("density", "n_images_with_hit", "images with a hit", "Images of the stratum with a hit.", "ours"),
+    _count("density", "n_images_with_tp", "images with a hit", "Images of the stratum with a hit.", "ours"),
     _count("density", "n_gt", "specimens", "Scored specimens of the stratum.", "ours"),
     _count("density", "n_matched_tp", "hits", "Hits of the stratum.", "ours"),
     Metric("density", "recall", "detection recall", "Share of the stratum's specimens found.", standard="ours"),
-    Metric("density", "species_accuracy_given_det", "species accuracy given detection", "Share of the stratum's hits rightly named.", standard="ours"),
+    Metric("density", "classification_given_detection_acc", "species accuracy given detection", "Share of the stratum's hits rightly named.", standard="ours"),
     Metric("density", "species_recall", "species recall", "Share of the stratum's specimens found and rightly named.", standard="ours"),
     Metric("density", "image_mean_recall", "detection recall (mean over images)", "Mean over images of the share found.", standard="ours"),
-    Metric("density", "image_mean_species_accuracy_given_det", "species accuracy (mean over images)", "Mean over images with a hit of the share rightly named.", standard="ours"),
+    Metric("density", "image_mean_classification_given_detection_acc", "species accuracy (mean over images)", "Mean over images with a hit of the share rightly named.", standard="ours"),
     Metric("density", "image_mean_species_recall", "species recall (mean over images)", "Mean over images of the share found and rightly named.", standard="ours"),
-    _count("chance", "n_wrong", "wrong names", "Hits with a wrong species name.", "ours"),
+    _count("chance", "n_misidentified", "wrong names", "Hits with a wrong species name.", "ours"),
     *(
         metric
         for rank in ("genus", "tribe")
@@ -216,7 +216,7 @@ METRICS: tuple[Metric, ...] = (
         )
     ),
     _count("detection_cap", "n_images_over_100", "images over the cap", "Images with more than 100 boxes.", "ours"),
-    _count("detection_cap", "n_boxes_over_100", "boxes over the cap", "Boxes beyond the first 100 of their image.", "ours"),
+    _count("detection_cap", "n_detections_over_100", "boxes over the cap", "Boxes beyond the first 100 of their image.", "ours"),
     Metric("detection_cap", "AR_100", "class-agnostic AR@100", "Class-agnostic recall with 100 boxes an image.", standard="ours"),
     Metric("detection_cap", "AR_300", "class-agnostic AR@300", "Class-agnostic recall with 300 boxes an image.", standard="ours"),
     Metric("detection_cap", "AR_uncapped", "class-agnostic AR without a cap", "Class-agnostic recall with every box.", standard="ours"),
@@ -226,11 +226,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("operating_point", "recall", "recall", "Share of specimens hit by a kept box.", standard="ours"),
     Metric("operating_point", "F1", "F1", "Harmonic mean of precision and recall.", standard="ours"),
     Metric("operating_point", "species_recall", "species recall", "Share of specimens hit and rightly named by a kept box.", standard="ours"),
-    Metric("operating_point", "false_alarms_per_image", "false alarms per image", "Kept boxes that hit nothing, per image.", "per image", 0.0, None, "lower", "ours"),
+    Metric("operating_point", "false_positives_per_image", "false alarms per image", "Kept boxes that hit nothing, per image.", "per image", 0.0, None, "lower", "ours"),
     Metric("per_species", "AP_50", "AP@.5", "The species' AP at IoU 0.50.", standard="COCO"),
     Metric("per_species", "AP_50_95", "AP@[.5:.95]", "The species' AP, mean over the IoU thresholds.", standard="COCO"),
     _count("per_species", "n_gt", "specimens", "Scored specimens of the species."),
-    _count("per_species", "n_found", "found", "Specimens of the species found.", "ours"),
+    _count("per_species", "n_matched_tp", "found", "Specimens of the species found.", "ours"),
     _count("per_species", "n_correct_species", "rightly named", "Specimens found and rightly named.", "ours"),
     _count("per_species", "n_correct_genus", "right genus", "Specimens found and named in the right genus.", "ours"),
     Metric("summary", "photography_robustness_gap_AP_50", "photography gap AP@.5", "AP@.5 in distribution minus on field photographs.", low=-1.0, better="lower"),
@@ -328,7 +328,7 @@ def _curve(split: str, block: str, key: str, name: str | None = None) -> CurveMe
 
 def _curve_metrics() -> tuple[CurveMetric, ...]:
     rows: list[CurveMetric] = []
-    for split in SPLITS:
+    for split in TEST_SPLITS:
         ood = split == "semantic_ood"
         if not ood:
             rows += [_curve(split, "coco", key) for key in ("AP_50_95", "AP_50", "AP_75", "AR_100")]
@@ -341,7 +341,7 @@ def _curve_metrics() -> tuple[CurveMetric, ...]:
                 "classification_given_detection_acc",
                 "classification_loss_ratio",
                 "detection_recall",
-                *(() if ood else ("detection_recall_any_name",)),
+                *(() if ood else ("detection_recall_open_vocabulary",)),
                 "species_recall",
                 "classification_loss",
                 "localisation_loss",

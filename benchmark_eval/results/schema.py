@@ -17,7 +17,7 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.predictions import OnInvalid
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the layout of ``<model>_summary.json``; a reader refuses any other."""
 
 Engine = Literal["fast", "pycocotools"]
@@ -57,7 +57,7 @@ class SpeciesScore(msgspec.Struct, frozen=True, kw_only=True):
     AP_50: float | None
     AP_50_95: float | None
     n_gt: int
-    n_found: int
+    n_matched_tp: int
     n_correct_species: int
     n_correct_genus: int
 
@@ -148,14 +148,14 @@ class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
     """Finding against naming, from the localisation matching.
 
-    ``detection_recall_any_name`` counts boxes of categories too that the split does not list,
-    which all other numbers leave out.
+    ``detection_recall_open_vocabulary`` also counts detections of categories that the split does
+    not list; all other metrics ignore them.
     """
 
     n_gt: int
     n_matched_tp: int
     detection_recall: float | None
-    detection_recall_any_name: float | None = None
+    detection_recall_open_vocabulary: float | None = None
     classification_given_detection_acc: float | None
     acc_genus_given_det: float | None
     acc_tribe_given_det: float | None
@@ -177,18 +177,18 @@ class DensityStratum(msgspec.Struct, frozen=True, kw_only=True):
     """Images of one range of specimens (crowd counted), pooled and as a mean over images.
 
     ``n_images`` are those that hold a scored specimen; the image means of accuracy are over the
-    ``n_images_with_hit`` images that have a hit.
+    ``n_images_with_tp`` images that have a hit.
     """
 
     n_images: int
-    n_images_with_hit: int
+    n_images_with_tp: int
     n_gt: int
     n_matched_tp: int
     recall: float | None
-    species_accuracy_given_det: float | None
+    classification_given_detection_acc: float | None
     species_recall: float | None
     image_mean_recall: float | None
-    image_mean_species_accuracy_given_det: float | None
+    image_mean_classification_given_detection_acc: float | None
     image_mean_species_recall: float | None
 
 
@@ -196,9 +196,9 @@ class DensityStrata(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
-    rename={"one": "1", "few": "2-10", "many": ">10", "multi": ">1"},
+    rename={"one": "1", "few": "2 to 10", "many": ">10", "multi": ">1"},
 ):
-    """The strata by specimens per image: 1, 2-10, >10, and all above 1."""
+    """The strata by specimens per image: 1, 2 to 10, >10, and all above 1."""
 
     one: DensityStratum
     few: DensityStratum
@@ -216,7 +216,7 @@ class Density(msgspec.Struct, frozen=True, kw_only=True):
 class Chance(msgspec.Struct, frozen=True, kw_only=True):
     """Wrong names against chance: how often a wrong name lands in the right genus or tribe."""
 
-    n_wrong: int
+    n_misidentified: int
     observed_genus: float | None
     expected_genus: float | None
     enrichment_genus: float | None
@@ -226,12 +226,12 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
-    """One pair of species that the model confuses: ``n`` of ``n_found`` hits got this name."""
+    """One pair of species that the model confuses: ``n`` of ``n_matched_tp`` hits got this name."""
 
-    true_species: str
-    named_species: str
+    gt_species: str
+    pred_species: str
     n: int
-    n_found: int
+    n_matched_tp: int
     same_genus: bool
 
 
@@ -239,7 +239,7 @@ class DetectionCap(msgspec.Struct, frozen=True, kw_only=True):
     """What COCO's cap of 100 detections an image hides, as class-agnostic AR."""
 
     n_images_over_100: int
-    n_boxes_over_100: int
+    n_detections_over_100: int
     AR_100: float | None
     AR_300: float | None
     AR_uncapped: float | None
@@ -254,7 +254,7 @@ class OperatingPointAt(msgspec.Struct, frozen=True, kw_only=True):
     recall: float | None
     F1: float | None
     species_recall: float | None
-    false_alarms_per_image: float | None
+    false_positives_per_image: float | None
 
 
 class OperatingCurve(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +265,7 @@ class OperatingCurve(msgspec.Struct, frozen=True, kw_only=True):
     recall: list[float | None]
     F1: list[float | None]
     species_recall: list[float | None]
-    false_alarms_per_image: list[float | None]
+    false_positives_per_image: list[float | None]
 
 
 class OperatingPoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from benchmark_eval.inputs.benchmark import Categories
 
 
 @dataclass(frozen=True, slots=True)
-class HitTable:
+class TruePositiveTable:
     """Hits of one split as columns, ascending image id, then descending score.
 
     ``named`` and ``true`` are rows of ``categories``.

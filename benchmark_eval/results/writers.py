@@ -21,7 +21,7 @@ from benchmark_eval.core.csv_text import neutral
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.model_report import render_text
 from benchmark_eval.results.schema import Evaluation, to_dict
-from benchmark_eval.results.true_positives import HitTable
+from benchmark_eval.results.true_positives import TruePositiveTable
 
 SUMMARY_COLUMNS = ("model", "split", "category", "metric", "value")
 SPECIES_COLUMNS = (
@@ -35,7 +35,7 @@ SPECIES_COLUMNS = (
     "n_train_images",
     "n_train_objects",
     "objects_per_image",
-    "n_found",
+    "n_matched_tp",
     "n_correct_species",
     "n_correct_genus",
 )
@@ -66,7 +66,7 @@ def model_files(output_dir: str | Path, model: str) -> dict[str, Path]:
 def write_evaluation(
     evaluation: Evaluation,
     benchmark: Benchmark,
-    hits: Sequence[HitTable] | None,
+    hits: Sequence[TruePositiveTable] | None,
     output_dir: str | Path,
 ) -> str:
     """Write a model's files and return its report.
@@ -160,7 +160,7 @@ def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
                     images if trained else None,
                     objects if trained else None,
                     objects / images if trained else None,
-                    score.n_found,
+                    score.n_matched_tp,
                     score.n_correct_species,
                     score.n_correct_genus,
                 )
@@ -192,7 +192,7 @@ def _floats(column: Floats) -> list[str]:
     return texts
 
 
-def detections_csv(hits: Sequence[HitTable]) -> str:
+def detections_csv(hits: Sequence[TruePositiveTable]) -> str:
     """A row a hit; the header stands even without one."""
     lines = [",".join(DETECTION_COLUMNS)]
     for table in hits:

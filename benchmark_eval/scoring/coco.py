@@ -169,7 +169,7 @@ def score_suite(
         defined = n_positive[a] > 0
         if not defined.any():
             continue
-        needed = _hits_needed(n_positive[a])
+        needed = _true_positives_needed(n_positive[a])
         for t in range(n_thresholds):
             curve = ranking.precision_at(match, a, t, counted[a], needed)
             precision[a, t][:, defined] = curve[:, defined]
@@ -234,7 +234,7 @@ def _recall(suite: Suite, found: Bools, counted: Bools, n_positive: Ints) -> Flo
     return out
 
 
-def _hits_needed(n_positive: Ints) -> Ints:
+def _true_positives_needed(n_positive: Ints) -> Ints:
     """(recall points, categories): the first true positive whose recall reaches each point.
 
     1-based; the smallest m with m / n >= r in floating point, which is what a left search in

@@ -25,7 +25,7 @@ from benchmark_eval.pipeline.provenance_check import (
     require_promised_benchmark,
     require_promised_options,
 )
-from benchmark_eval.protocol import DEFAULT_SPLITS, KNOWN_SPLITS
+from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
 from benchmark_eval.results.schema import (
     SCHEMA_VERSION,
     Engine,
@@ -35,7 +35,7 @@ from benchmark_eval.results.schema import (
     SplitEvaluation,
     to_dict,
 )
-from benchmark_eval.results.true_positives import HitTable
+from benchmark_eval.results.true_positives import TruePositiveTable
 from benchmark_eval.scoring.coco import (
     MATCH_THRESHOLDS,
     N_AREAS,
@@ -61,9 +61,9 @@ from benchmark_eval.scoring.metrics.ood_by_band import ood_by_band
 from benchmark_eval.scoring.metrics.operating_point import operating_point
 from benchmark_eval.scoring.metrics.per_species import per_species
 from benchmark_eval.scoring.metrics.prediction_density import prediction_density
-from benchmark_eval.scoring.metrics.summary import HitConfidence, headline, summary
+from benchmark_eval.scoring.metrics.summary import TruePositiveConfidence, headline, summary
 from benchmark_eval.scoring.pairs import find_pairs
-from benchmark_eval.scoring.split_data import SplitData, agreement, hit_table
+from benchmark_eval.scoring.split_data import SplitData, agreement, true_positive_table
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Options:
     families; ``on_invalid`` whether an invalid record stops the run or is left out and counted.
     """
 
-    splits: tuple[str, ...] = DEFAULT_SPLITS
+    splits: tuple[str, ...] = TEST_SPLITS
     iou: float = 0.5
     engine: Engine = "fast"
     on_invalid: OnInvalid = "error"
@@ -106,7 +106,7 @@ class Options:
 def run_evaluation(
     benchmark_dir: str | Path | Benchmark,
     predictions_dir: str | Path,
-    splits: Sequence[str] = DEFAULT_SPLITS,
+    splits: Sequence[str] = TEST_SPLITS,
     iou: float = 0.5,
     quiet: bool = False,
     *,
@@ -136,7 +136,7 @@ def evaluate_to_files(
     predictions_dir: str | Path,
     output_dir: str | Path,
     model_name: str,
-    splits: Sequence[str] = DEFAULT_SPLITS,
+    splits: Sequence[str] = TEST_SPLITS,
     iou: float = 0.5,
     engine: Engine = "fast",
     on_invalid: OnInvalid = "error",
@@ -152,10 +152,10 @@ def evaluate_to_files(
     Files: ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt`` and,
     with ``detections``, ``_detections.csv``. Raises as ``run_evaluation`` does.
     """
-    from benchmark_eval.inputs.model_names import name_fault
+    from benchmark_eval.inputs.model_names import name_problem
     from benchmark_eval.results.writers import write_evaluation
 
-    fault = name_fault(model_name)
+    fault = name_problem(model_name)
     if fault:
         raise UsageError(f"model name {model_name!r}: {fault}")
     options = Options(tuple(splits), iou, engine, on_invalid)
@@ -189,7 +189,7 @@ def evaluate(
     options: Options,
     *,
     hits: bool = False,
-) -> tuple[Evaluation, list[HitTable]]:
+) -> tuple[Evaluation, list[TruePositiveTable]]:
     """Score one model; also its hits as columns, a table a split, where ``hits`` asks for them.
 
     Faults of all prediction files are collected before any is raised.
@@ -197,8 +197,8 @@ def evaluate(
     loaded = open_benchmark(benchmark)
     truths = [loaded.split(split) for split in options.splits]
     per_split: dict[str, SplitEvaluation] = {}
-    confidence: dict[str, HitConfidence] = {}
-    tables: list[HitTable] = []
+    confidence: dict[str, TruePositiveConfidence] = {}
+    tables: list[TruePositiveTable] = []
     inputs = {f"benchmark/{name}": digest for name, digest in loaded.digests.items()}
     problems: list[Problem] = []
     for truth in truths:
@@ -215,9 +215,9 @@ def evaluate(
         predictions = checked.predictions
         inputs[f"predictions/{truth.name}"] = predictions.sha256
         data, per_split[truth.name] = evaluate_split(loaded, truth.name, predictions, options)
-        confidence[truth.name] = hit_confidence(data)
+        confidence[truth.name] = true_positive_confidence(data)
         if hits:
-            tables.append(hit_table(data))
+            tables.append(true_positive_table(data))
     if problems:
         raise InputError(problems)
     evaluation = Evaluation(
@@ -265,7 +265,9 @@ def evaluate_split(
         pairs=pairs,
         local=local,
         agreement=agreement(
-            categories, detections.category[local.hit], truth.category[local.hit_truth]
+            categories,
+            detections.category[local.true_positive],
+            truth.category[local.matched_truth],
         ),
     )
     by_species = Suite.by_species(detections, truth, len(categories.ids))
@@ -311,7 +313,7 @@ def _scorer(engine: Engine) -> Scorer:
     return score_suite
 
 
-def hit_confidence(data: SplitData) -> HitConfidence:
+def true_positive_confidence(data: SplitData) -> TruePositiveConfidence:
     """The scores of a split's hits, and their true species' bands."""
-    band = np.array([*data.categories.distance_band, ""])[data.hit_true]
-    return HitConfidence(data.detections.score[data.local.hit], band)
+    band = np.array([*data.categories.distance_band, ""])[data.gt_category]
+    return TruePositiveConfidence(data.detections.score[data.local.true_positive], band)

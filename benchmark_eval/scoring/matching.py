@@ -187,17 +187,17 @@ class _Contest:
 class Localisation:
     """The localisation matching of a split: species ignored, no cap, one IoU threshold.
 
-    ``hit`` and ``hit_truth`` are the rows of detections and of ground truth that belong
-    together, in image order and descending score; ``hit_iou`` their IoU.
+    ``true_positive`` and ``matched_truth`` are the rows of detections and of ground truth that
+    belong together, in image order and descending score; ``matched_iou`` their IoU.
     ``false_positive`` are the rows of detections that hit nothing and lie on no crowd region.
     ``judged`` = hits and false positives, in image order and descending score. ``iou`` is the
     threshold.
     """
 
     iou: float
-    hit: Ints
-    hit_truth: Ints
-    hit_iou: Floats
+    true_positive: Ints
+    matched_truth: Ints
+    matched_iou: Floats
     false_positive: Ints
     judged: Ints
 
@@ -225,18 +225,18 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     taker = match.taker[0, 0]
     found = np.flatnonzero(taker >= 0)
     hit = taker[found].astype(np.int64)
-    is_hit = np.zeros(len(detections), np.bool_)
-    is_hit[hit] = True
+    is_tp = np.zeros(len(detections), np.bool_)
+    is_tp[hit] = True
     of_hit = np.zeros(len(detections), np.int64)
     of_hit[hit] = found
-    hit = detections.by_image[is_hit[detections.by_image]]
+    hit = detections.by_image[is_tp[detections.by_image]]
     found = of_hit[hit]
     on_crowd = np.zeros(len(detections), np.bool_)
     on_crowd[pairs.detection[reach & pairs.crowd]] = True
-    missed = np.flatnonzero(~is_hit & ~on_crowd)
-    judged = detections.by_image[(is_hit | ~on_crowd)[detections.by_image]]
+    missed = np.flatnonzero(~is_tp & ~on_crowd)
+    judged = detections.by_image[(is_tp | ~on_crowd)[detections.by_image]]
     pair_key = scored.detection * n_truth + scored.truth
-    hit_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
+    matched_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
     # where sides are lost in rounding, union and intersection can be too
-    hit_iou = np.where(np.isfinite(hit_iou), hit_iou, 1.0)
-    return Localisation(iou, hit, found, hit_iou, missed, judged)
+    matched_iou = np.where(np.isfinite(matched_iou), matched_iou, 1.0)
+    return Localisation(iou, hit, found, matched_iou, missed, judged)

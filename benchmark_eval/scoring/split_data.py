@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Codes, Ints
 from benchmark_eval.inputs.benchmark import Categories, SplitTruth
-from benchmark_eval.results.true_positives import HitTable
+from benchmark_eval.results.true_positives import TruePositiveTable
 from benchmark_eval.scoring.detections import Detections
 from benchmark_eval.scoring.matching import Localisation
 from benchmark_eval.scoring.pairs import Pairs
@@ -61,34 +61,34 @@ class SplitData:
     agreement: Agreement
 
     @property
-    def hit_true(self) -> Ints:
+    def gt_category(self) -> Ints:
         """Row of ``Categories`` of each hit's true species."""
-        return self.truth.category[self.local.hit_truth]
+        return self.truth.category[self.local.matched_truth]
 
     @property
-    def hit_named(self) -> Ints:
+    def pred_category(self) -> Ints:
         """Row of ``Categories`` of the species that each hit was given."""
-        return self.detections.category[self.local.hit]
+        return self.detections.category[self.local.true_positive]
 
     @property
-    def is_hit(self) -> Bools:
+    def is_tp(self) -> Bools:
         """One a detection: whether it is a hit."""
         hit = np.zeros(len(self.detections), np.bool_)
-        hit[self.local.hit] = True
+        hit[self.local.true_positive] = True
         return hit
 
 
-def hit_table(data: SplitData) -> HitTable:
+def true_positive_table(data: SplitData) -> TruePositiveTable:
     """The hits of a split's localisation matching."""
     local = data.local
-    return HitTable(
+    return TruePositiveTable(
         split=data.truth.name,
         categories=data.categories,
-        image_id=data.truth.image_ids[data.detections.image[local.hit]],
-        score=data.detections.score[local.hit],
-        iou=local.hit_iou,
-        named=data.hit_named,
-        true=data.hit_true,
+        image_id=data.truth.image_ids[data.detections.image[local.true_positive]],
+        score=data.detections.score[local.true_positive],
+        iou=local.matched_iou,
+        named=data.pred_category,
+        true=data.gt_category,
         correct_species=data.agreement.species,
         correct_genus=data.agreement.genus,
     )

@@ -27,12 +27,13 @@ from benchmark_eval.pipeline.provenance_check import (
     require_fresh_summaries,
     require_promised_benchmark,
 )
-from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
+from benchmark_eval.protocol import TEST_SPLITS
+from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
 from benchmark_eval.sweep.identical import identical_files, shared_splits
-from benchmark_eval.sweep.own_metrics import OwnMetrics, load_own_metrics
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -61,15 +62,15 @@ def aggregate(
     benchmark: str | Path,
     output_dir: str | Path,
     allow_missing: bool = False,
-    leave_out: Collection[str] = (),
-    own_metrics: str | Path | None = None,
+    exclude: Collection[str] = (),
+    custom_metrics: str | Path | None = None,
     stamp: str | Path | None = None,
 ) -> tables.Aggregated:
     """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
 
-    ``benchmark`` is the benchmark's folder or its index (.npz). ``leave_out`` are models of the
-    manifest that count as missing even where an old summary lies about. ``own_metrics`` is a Python
-    file with metrics of the user's own (``sweep.own_metrics``). With ``stamp``, the workflow's
+    ``benchmark`` is the benchmark's folder or its index (.npz). ``exclude`` are models of the
+    manifest that count as missing even where an old summary exists. ``custom_metrics`` is a Python
+    file with metrics of the user's own (``sweep.custom_metrics``). With ``stamp``, the workflow's
     stamp of the sweep, everything read must be what it says. Raises InputError with all
     faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
     of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
@@ -79,19 +80,19 @@ def aggregate(
         entries = read_manifest(manifest)
         loaded = open_benchmark(benchmark)
         if stamp is not None:
-            _require_promised(entries, Path(eval_dir), Path(stamp).parent, leave_out)
+            _require_promised(entries, Path(eval_dir), Path(stamp).parent, exclude)
             require_promised_benchmark(Path(stamp).parent, loaded.digests, benchmark)
         table = build(
             eval_dir=eval_dir,
             manifest=entries,
             benchmark=loaded,
             allow_missing=allow_missing,
-            leave_out=leave_out,
-            own=None if own_metrics is None else load_own_metrics(own_metrics),
+            exclude=exclude,
+            own=None if custom_metrics is None else load_custom_metrics(custom_metrics),
         )
         if stamp is not None:
             require_fresh_extras(
-                stamp, table.inputs.train_annotations, table.inputs.options.get("own_metrics")
+                stamp, table.inputs.train_annotations, table.inputs.options.get("custom_metrics")
             )
         tables.write(table, output_dir)
     except (BenchmarkEvalError, OSError):
@@ -102,10 +103,10 @@ def aggregate(
 
 
 def _require_promised(
-    manifest: Manifest, eval_dir: Path, state: Path, leave_out: Collection[str]
+    manifest: Manifest, eval_dir: Path, state: Path, exclude: Collection[str]
 ) -> None:
     """Hold the manifest and the summaries against the workflow's stamps."""
-    names = [m.model_name for m in manifest.models if m.model_name not in leave_out]
+    names = [m.model_name for m in manifest.models if m.model_name not in exclude]
     require_fresh_summaries(
         [eval_dir / name / f"{name}_summary.json" for name in names],
         state,
@@ -119,8 +120,8 @@ def build(
     manifest: Manifest,
     benchmark: Benchmark,
     allow_missing: bool = False,
-    leave_out: Collection[str] = (),
-    own: OwnMetrics | None = None,
+    exclude: Collection[str] = (),
+    own: CustomMetrics | None = None,
 ) -> tables.Aggregated:
     """Every table of a sweep, nothing written."""
     problems: list[Problem] = []
@@ -131,7 +132,7 @@ def build(
             manifest,
             benchmark.digests,
             allow_missing=allow_missing,
-            leave_out=leave_out,
+            exclude=exclude,
             own=own,
         )
     except InputError as fault:
@@ -147,7 +148,7 @@ def assemble(
     collected: Collected,
     benchmark: Benchmark,
     exact: Mapping[Path, ExactBudget] | None = None,
-    own: OwnMetrics | None = None,
+    own: CustomMetrics | None = None,
 ) -> tables.Aggregated:
     """Every table from what was read. ``exact`` holds the budgets of training annotations."""
     exact = exact or {}
@@ -178,7 +179,7 @@ def assemble(
         inputs=_inputs(manifest, collected, exact, own),
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
-        ignored=list(collected.ignored),
+        unlisted_summaries=list(collected.unlisted_summaries),
         identical=identical,
         warnings=_grouped((m.entry.model_name, m.warnings) for m in collected.models),
         notes=_grouped((m.entry.model_name, m.notes) for m in collected.models),
@@ -309,7 +310,7 @@ def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
     rows = []
     for condition, models in groups.items():
         keys = models[0].strata if models else {}
-        for split in [s for s in SPLITS if s in splits]:
+        for split in [s for s in TEST_SPLITS if s in splits]:
             for band in ("", *BAND_LABEL):
                 for stratum in STRATA:
                     key = (split, band, stratum)
@@ -357,7 +358,7 @@ def _operating(
     by_key = {(c.architecture, c.regime, c.k_or_p): models for c, models in groups.items()}
     for best in best_conditions(curves).values():
         models = by_key[(best.architecture, best.regime, best.k_or_p)]
-        for split in [s for s in SPLITS if s in splits]:
+        for split in [s for s in TEST_SPLITS if s in splits]:
             for at, confidence in enumerate(models[0].cuts[split]):
                 rows.append(
                     tables.OperatingRow(
@@ -427,7 +428,7 @@ def _inputs(
     manifest: Manifest,
     collected: Collected,
     exact: Mapping[Path, ExactBudget],
-    own: OwnMetrics | None,
+    own: CustomMetrics | None,
 ) -> tables.Inputs:
     first = collected.models[0] if collected.models else None
     options = msgspec.to_builtins(first.config) if first else {}
@@ -435,7 +436,7 @@ def _inputs(
         package_version=__version__,
         scoring_code=first.provenance.scoring_code if first else "",
         manifest=manifest_digest(manifest),
-        options={**options, "own_metrics": own.digest} if own else options,
+        options={**options, "custom_metrics": own.digest} if own else options,
         summaries={model.entry.model_name: model.digest for model in collected.models},
         train_annotations={
             entry.model_name: exact[entry.train_annotations].digest

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmark_eval.core.numbers import difference
+from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.results.registry import SPLIT_PREFIX
 from benchmark_eval.sweep.summaries import STRATUM_METRICS, ModelResult
 
-NAMED = ("iid_test", "inat_test")
-"""The splits whose species can be named."""
-NAMING_LOSS = {split: f"{SPLIT_PREFIX[split]}_naming_minus_finding_loss" for split in NAMED}
+CLASSIFICATION_MINUS_LOCALISATION = {
+    split: f"{SPLIT_PREFIX[split]}_classification_minus_localisation_loss"
+    for split in SPECIES_SPLITS
+}
 """Lost to names minus not found, by split: above 0 naming is the bottleneck."""
-ALONE = "ood_recall_alone_minus_crowded"
+RECALL_1_MINUS_OVER_10 = "ood_image_mean_recall_1_minus_over_10"
 """Found on images of one unseen specimen minus on those of more than ten (means over images)."""
 NEAR_TARGETS = "iid_target_near_minus_far_AP_50"
 """AP@.5 of near target species minus that of far ones, in distribution."""
-DIFFERENCES = (*NAMING_LOSS.values(), ALONE, NEAR_TARGETS)
+DIFFERENCES = (*CLASSIFICATION_MINUS_LOCALISATION.values(), RECALL_1_MINUS_OVER_10, NEAR_TARGETS)
 """The names in differences.csv, in its order. Other differences are curve metrics already."""
 
 
@@ -38,9 +40,9 @@ def differences(model: ModelResult, targets: Mapping[str, float | None]) -> dict
                 values[f"{SPLIT_PREFIX[split]}_classification_loss"],
                 values[f"{SPLIT_PREFIX[split]}_localisation_loss"],
             )
-            for split, name in NAMING_LOSS.items()
+            for split, name in CLASSIFICATION_MINUS_LOCALISATION.items()
         },
-        ALONE: difference(recall("1"), recall(">10")),
+        RECALL_1_MINUS_OVER_10: difference(recall("1"), recall(">10")),
         NEAR_TARGETS: difference(
             targets.get("iid_test/near_genus/AP_50"), targets.get("iid_test/far_tribe/AP_50")
         ),

@@ -23,23 +23,23 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.results import schema as results
 from benchmark_eval.results.registry import CURVE_METRICS
-from benchmark_eval.sweep.own_metrics import OwnMetrics
+from benchmark_eval.sweep.custom_metrics import CustomMetrics
 
 SUFFIX = "_summary.json"
-APART = ("1", "2-10", ">10")
+DISJOINT_STRATA = ("1", "2 to 10", ">10")
 """The density strata that share no image: specimens per image, crowd counted."""
-STRATA = (*APART, ">1")
+STRATA = (*DISJOINT_STRATA, ">1")
 """All density strata; the last pools the two before it."""
 STRATUM_METRICS = (
     "recall",
-    "species_accuracy_given_det",
+    "classification_given_detection_acc",
     "species_recall",
     "image_mean_recall",
-    "image_mean_species_accuracy_given_det",
+    "image_mean_classification_given_detection_acc",
     "image_mean_species_recall",
-    "n_images_with_hit",
+    "n_images_with_tp",
 )
-CURVE_KEYS = ("precision", "recall", "F1", "species_recall", "false_alarms_per_image")
+CURVE_KEYS = ("precision", "recall", "F1", "species_recall", "false_positives_per_image")
 """What an operating curve holds at each confidence cut."""
 BENCHMARK_INPUT = "benchmark/"
 """What the benchmark's files start with in a summary's ``provenance.inputs``."""
@@ -92,7 +92,7 @@ class Collected:
 
     models: tuple[ModelResult, ...]
     missing: tuple[ModelEntry, ...]
-    ignored: tuple[str, ...]
+    unlisted_summaries: tuple[str, ...]
 
 
 def collect(
@@ -101,15 +101,15 @@ def collect(
     benchmark_digests: Mapping[str, str],
     *,
     allow_missing: bool,
-    leave_out: Collection[str] = (),
-    own: OwnMetrics | None = None,
+    exclude: Collection[str] = (),
+    own: CustomMetrics | None = None,
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
 
     ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``own`` are metrics of
     the user's own.
 
-    Models of ``leave_out`` count as missing. Raises InputError with all faults: summaries that
+    Models of ``exclude`` count as missing. Raises InputError with all faults: summaries that
     are missing (unless ``allow_missing``), broken, of another schema version, model or
     benchmark, or scored otherwise than the rest.
     """
@@ -119,7 +119,7 @@ def collect(
     missing: list[ModelEntry] = []
     for entry in manifest.in_table_order():
         path = found.pop(entry.model_name, None)
-        if path is None or entry.model_name in leave_out:
+        if path is None or entry.model_name in exclude:
             missing.append(entry)
             continue
         try:
@@ -165,7 +165,7 @@ def find_summaries(eval_dir: Path, problems: list[Problem]) -> dict[str, Path]:
         if first != path and first.read_bytes() != path.read_bytes():
             problems.append(
                 Problem(
-                    "two-summaries",
+                    "duplicate-summary",
                     str(path),
                     f"another summary of {model!r} than {first.name} beside its folder",
                     "one summary a model",
@@ -188,7 +188,7 @@ def _missing(missing: Sequence[ModelEntry], eval_dir: Path) -> list[Problem]:
     ]
 
 
-def _read(path: Path, entry: ModelEntry, own: OwnMetrics | None) -> ModelResult:
+def _read(path: Path, entry: ModelEntry, own: CustomMetrics | None) -> ModelResult:
     try:
         data = path.read_bytes()
     except OSError as fault:
@@ -212,7 +212,7 @@ def _read(path: Path, entry: ModelEntry, own: OwnMetrics | None) -> ModelResult:
 
 
 def extract(
-    evaluation: results.Evaluation, entry: ModelEntry, digest: str, own: OwnMetrics | None = None
+    evaluation: results.Evaluation, entry: ModelEntry, digest: str, own: CustomMetrics | None = None
 ) -> ModelResult:
     """What the tables need of an evaluation; ``digest`` is its summary's SHA-256."""
     splits = evaluation.per_split

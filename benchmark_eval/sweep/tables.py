@@ -21,7 +21,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the layout of ``aggregated.json``; a reader refuses any other."""
 AGGREGATED = "aggregated.json"
 TARGET_KEYS = ("AP_50", "AP_50_95")
@@ -213,7 +213,7 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Inputs
     benchmark: Benchmark
     missing: list[MissingSeed]
-    ignored: list[str]
+    unlisted_summaries: list[str]
     identical: list[IdenticalFiles]
     warnings: list[ModelWarnings]
     notes: list[ModelWarnings]

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from benchmark_eval.core.intervals import Estimate, estimate, mean_of
 from benchmark_eval.core.numbers import difference
 from benchmark_eval.inputs.manifest import Condition
+from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import TARGET_KEYS, TargetGapRow, TargetRow
 
 REGIME = "incremental_uniform_targets"
-SPLITS = ("iid_test", "inat_test")
-"""Splits with trained species, where a species' AP means something."""
 
 
 def target_means(result: ModelResult, target_band: Mapping[int, str]) -> dict[str, float | None]:
@@ -24,7 +23,7 @@ def target_means(result: ModelResult, target_band: Mapping[int, str]) -> dict[st
     on the split enter no mean.
     """
     means: dict[str, float | None] = {}
-    for split in SPLITS:
+    for split in SPECIES_SPLITS:
         scored = result.species.get(split, ())
         for key in TARGET_KEYS:
             ap = {species.category_id: getattr(species, key) for species in scored}
@@ -54,7 +53,7 @@ def target_tables(
     gaps: list[TargetGapRow] = []
     wanted = [c for c in groups if c.regime == REGIME] if target_band else []
     for architecture in dict.fromkeys(c.architecture for c in wanted):
-        for split in [s for s in SPLITS if s in splits]:
+        for split in [s for s in SPECIES_SPLITS if s in splits]:
             for condition in [c for c in wanted if c.architecture == architecture]:
                 models = groups[condition]
 

@@ -278,8 +278,8 @@ class Detector:
         bands, place = np.unique(self.band[species], return_inverse=True)
         return np.array([values[str(band)] for band in bands])[place]
 
-    def predict(self, split: str, boxes_per_specimen: float) -> PredictionColumns:
-        """Detections of ``split``: ``boxes_per_specimen`` a scored one, at most 300 an image."""
+    def predict(self, split: str, detections_per_specimen: float) -> PredictionColumns:
+        """Detections of ``split``: so many per scored specimen, at most 300 per image."""
         truth = self.benchmark.splits[split]
         rng = stream(self.benchmark.seed, "predictions", self.model.name, split)
         q, n = self.quality, len(truth.species)
@@ -296,7 +296,7 @@ class Detector:
                 score[first],
             )
         ]
-        parts += self._further_boxes(truth, rng, found, label, score, boxes_per_specimen)
+        parts += self._further_boxes(truth, rng, found, label, score, detections_per_specimen)
         image, label, corners, score = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
@@ -356,18 +356,18 @@ class Detector:
         found: Bools,
         label: Ints,
         score: Floats,
-        boxes_per_specimen: float,
+        detections_per_specimen: float,
     ) -> list[tuple[Ints, Ints, Floats, Floats]]:
         """Duplicates, boxes on parts and false alarms that fill each image's number of boxes."""
         q = self.quality
         on_image = truth.specimens_per_image
         scored = np.bincount(truth.image[~truth.crowd], minlength=truth.n_images)
         shape = q.budget_spread**-2
-        wanted = scored * boxes_per_specimen * rng.gamma(shape, 1 / shape, truth.n_images)
+        wanted = scored * detections_per_specimen * rng.gamma(shape, 1 / shape, truth.n_images)
         firsts = np.bincount(truth.image[found], minlength=truth.n_images)
         further = np.maximum(np.minimum(wanted, MOST_PER_IMAGE) - firsts, 0.0)
         # first boxes on crowd count too: the split as a whole keeps its boxes per scored specimen
-        left = max(scored.sum() * boxes_per_specimen - firsts.sum(), 0.0)
+        left = max(scored.sum() * detections_per_specimen - firsts.sum(), 0.0)
         further *= min(1.0, left / max(further.sum(), 1.0))
         image = np.repeat(np.arange(truth.n_images), np.rint(further).astype(np.int64))
 

@@ -49,7 +49,7 @@ def write_synthetic(
     test_scale: float | None = None,
     seed: int = 0,
     sweep: bool = False,
-    boxes_per_specimen: float = 21.0,
+    detections_per_specimen: float = 21.0,
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SyntheticTree:
@@ -62,14 +62,14 @@ def write_synthetic(
     files of these names are never touched: :class:`UsageError`, as for values out of range.
     """
     test_scale = scale if test_scale is None else test_scale
-    _check(scale, test_scale, seed, boxes_per_specimen, jobs)
+    _check(scale, test_scale, seed, detections_per_specimen, jobs)
     root = Path(output_dir)
     options: dict[str, object] = {
         "scale": scale,
         "test_scale": test_scale,
         "seed": seed,
         "sweep": sweep,
-        "boxes_per_specimen": boxes_per_specimen,
+        "detections_per_specimen": detections_per_specimen,
     }
     _clear(root)
     _write_marker(root, options, complete=False)
@@ -81,7 +81,7 @@ def write_synthetic(
     models = tuple(sweep_models()) if sweep else (SINGLE,)
     write_manifest(root / "manifest.csv", models)
     n_detections = n_bytes = 0
-    written = _write_models(benchmark, models, root / "predictions", boxes_per_specimen, jobs)
+    written = _write_models(benchmark, models, root / "predictions", detections_per_specimen, jobs)
     for done, (detections, size) in enumerate(written, start=1):
         n_detections += detections
         n_bytes += size
@@ -99,7 +99,7 @@ def write_synthetic(
 
 
 def _check(
-    scale: float, test_scale: float, seed: int, boxes_per_specimen: float, jobs: int | None
+    scale: float, test_scale: float, seed: int, detections_per_specimen: float, jobs: int | None
 ) -> None:
     faults = [
         f"{name} must lie in (0, 1], {value:g} was given"
@@ -108,8 +108,10 @@ def _check(
     ]
     if seed < 0:
         faults.append(f"seed must be 0 or more, {seed} was given")
-    if not 0 < boxes_per_specimen <= 300:
-        faults.append(f"boxes per specimen must lie in (0, 300], {boxes_per_specimen:g} was given")
+    if not 0 < detections_per_specimen <= 300:
+        faults.append(
+            f"boxes per specimen must lie in (0, 300], {detections_per_specimen:g} was given"
+        )
     if jobs is not None and jobs < 1:
         faults.append(f"jobs must be 1 or more, {jobs} was given")
     if faults:
@@ -143,7 +145,7 @@ def _write_marker(root: Path, options: dict[str, object], *, complete: bool) -> 
 class _Work:
     benchmark: SyntheticBenchmark
     folder: Path
-    boxes_per_specimen: float
+    detections_per_specimen: float
 
 
 _work: _Work | None = None
@@ -158,17 +160,20 @@ def _start(work: _Work) -> None:
 def _write_model(model: Model) -> tuple[int, int]:
     """Simulate and write one model; returns its detections and bytes."""
     assert _work is not None
-    return write_model(_work.benchmark, model, _work.folder, _work.boxes_per_specimen)
+    return write_model(_work.benchmark, model, _work.folder, _work.detections_per_specimen)
 
 
 def write_model(
-    benchmark: SyntheticBenchmark, model: Model, predictions_dir: Path, boxes_per_specimen: float
+    benchmark: SyntheticBenchmark,
+    model: Model,
+    predictions_dir: Path,
+    detections_per_specimen: float,
 ) -> tuple[int, int]:
     """Write ``predictions_dir/<model>/<split>_predictions.json``; returns detections and bytes."""
     detector = Detector(benchmark, model)
     detections = size = 0
     for split in PREDICTED_SPLITS:
-        columns = detector.predict(split, boxes_per_specimen)
+        columns = detector.predict(split, detections_per_specimen)
         size += write_predictions(
             predictions_dir / model.name / f"{split}_predictions.json", columns
         )
@@ -180,14 +185,14 @@ def _write_models(
     benchmark: SyntheticBenchmark,
     models: Sequence[Model],
     folder: Path,
-    boxes_per_specimen: float,
+    detections_per_specimen: float,
     jobs: int | None,
 ) -> Iterator[tuple[int, int]]:
     workers = min(jobs or os.cpu_count() or 1, len(models))
     if workers == 1:
         for model in models:
-            yield write_model(benchmark, model, folder, boxes_per_specimen)
+            yield write_model(benchmark, model, folder, detections_per_specimen)
         return
-    work = _Work(benchmark, folder, boxes_per_specimen)
+    work = _Work(benchmark, folder, detections_per_specimen)
     with ProcessPoolExecutor(workers, initializer=_start, initargs=(work,)) as pool:
         yield from pool.map(_write_model, models)

@@ -143,7 +143,7 @@ def _foreign(path: Path, coco: _Coco, benchmark: Benchmark) -> Problem | None:
     if stamp is not None and digest and stamp.train_json_sha256 != digest:
         found = f"a subset of the train.json with SHA-256 {stamp.train_json_sha256[:12]}..."
         field = "info.training_subset"
-        return Problem("foreign-subset", str(path), found, wanted, "", field, cause)
+        return Problem("not-a-subset", str(path), found, wanted, "", field, cause)
     there = dict(zip(train.image_ids.tolist(), np.bincount(
         train.image, minlength=len(train.image_ids)).tolist(), strict=True))  # fmt: skip
     for image, count in Counter(a.image_id for a in coco.annotations).items():
@@ -153,5 +153,5 @@ def _foreign(path: Path, coco: _Coco, benchmark: Benchmark) -> Problem | None:
             found = f"{count} boxes on image {image}, which has {there[image]} in train.json"
         else:
             continue
-        return Problem("foreign-subset", str(path), found, wanted, "", "image_id", cause)
+        return Problem("not-a-subset", str(path), found, wanted, "", "image_id", cause)
     return None

@@ -34,7 +34,7 @@ from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
 from benchmark_eval.inputs.manifest import Manifest, parse_budget, read_manifest
-from benchmark_eval.inputs.model_names import name_fault
+from benchmark_eval.inputs.model_names import name_problem
 from benchmark_eval.protocol import ANNOTATIONS
 from benchmark_eval.training.budgets import Budget, ExpectedBudgets
 from benchmark_eval.training.regimes import GRID, SEEDS, condition_name, n_drawn
@@ -323,7 +323,7 @@ def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> lis
     for regime, text in conditions:
         parsed = parse_budget(regime, text)
         if parsed is None:
-            faults.append(f"{regime} {text!r}: {_WANTED[regime]}")
+            faults.append(f"{regime} {text!r}: {_EXPECTED[regime]}")
         else:
             draws += [Draw(regime, parsed[1], seed) for seed in wanted]
     if faults:
@@ -333,7 +333,7 @@ def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> lis
     return list(dict.fromkeys(draws))
 
 
-_WANTED = {
+_EXPECTED = {
     "global_uniform": "k must be a whole number from 1, or all",
     "incremental_natural": "p must be above 0 and up to 1",
     "incremental_uniform_targets": "k must be a whole number from 0",
@@ -342,7 +342,7 @@ _WANTED = {
 
 def check_architectures(architectures: Sequence[str]) -> None:
     """UsageError for names that cannot begin the name of a model, or stand twice."""
-    faults = [f"architecture {a!r}: a name {f}" for a in architectures if (f := name_fault(a))]
+    faults = [f"architecture {a!r}: a name {f}" for a in architectures if (f := name_problem(a))]
     faults += [f"architecture {a!r} twice" for a in dict.fromkeys(architectures)
                if architectures.count(a) > 1]  # fmt: skip
     if faults:

@@ -246,7 +246,7 @@ def _stem_problems(
             file=str(detection_dir),
             record=f"{name}.txt",
             found=f"no {name}.txt in {truth_dir}",
-            wanted="a ground-truth file of the same name, empty for an image without objects",
+            expected="a ground-truth file of the same name, empty for an image without objects",
             cause=cause,
         )
         for name in alone
@@ -267,7 +267,7 @@ def _coordinate_problems(
                 kind="normalised-coordinates",
                 file=str(folder),
                 found=f"coordinates between {low:g} and {high:g} in every line",
-                wanted="corners in pixels",
+                expected="corners in pixels",
                 cause="shares of the image's size? --coordinates continuous takes them",
             )
         ]
@@ -280,7 +280,7 @@ def _coordinate_problems(
             file=str(folder / f"{boxes.images[boxes.image[row]]}.txt"),
             record=f"line {boxes.line[row]}",
             found="an object without area, which nothing can overlap",
-            wanted="right > left and bottom > top with continuous coordinates",
+            expected="right > left and bottom > top with continuous coordinates",
         )
         for row in np.flatnonzero(flat).tolist()
     ]

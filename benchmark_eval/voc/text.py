@@ -104,7 +104,7 @@ def read_boxes(
     for index, path in enumerate(files):
         if index and files[index - 1].stem == path.stem:
             found = f"{files[index - 1].name} beside it"
-            problems.append(Problem("two-files", str(path), found, "one file an image"))
+            problems.append(Problem("duplicate-file", str(path), found, "one file an image"))
         if not path.stem.isprintable():
             found = f"the name {_quoted(path.name)}"
             problems.append(Problem("file-name", str(path), found, "a name of visible characters"))
@@ -120,7 +120,7 @@ def _empty_folder(folder: Path, kind: Kind) -> Problem:
         kind="empty-folder",
         file=str(folder),
         found="no .txt file",
-        wanted=f"one text file an image with its {kind}",
+        expected=f"one text file an image with its {kind}",
         cause=f"the folder holds {', '.join(others[:5])}" if others else "",
     )
 
@@ -176,7 +176,7 @@ class _Reader:
             return False
         label = self.spellings.get(name)
         if label is None:
-            if _name_fault(name, line, self.kind):
+            if _name_problem(name, line, self.kind):
                 return False
             label = self.labels.setdefault(class_name(name), len(self.labels))
             self.spellings[name] = label
@@ -209,11 +209,11 @@ def text_of(path: Path) -> str | Problem:
     try:
         if not path.is_file():  # reading a pipe would wait for ever
             found = "a folder" if path.is_dir() else "no regular file (a broken link?)"
-            return Problem("unreadable-file", str(path), found, "a text file")
+            return Problem("unreadable", str(path), found, "a text file")
         data = path.read_bytes()
     except OSError as fault:
         reason = fault.strerror or type(fault).__name__
-        return Problem("unreadable-file", str(path), f"{reason} on reading", "a readable text file")
+        return Problem("unreadable", str(path), f"{reason} on reading", "a readable text file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
@@ -224,7 +224,7 @@ def text_of(path: Path) -> str | Problem:
             file=str(path),
             record=f"line {line}",
             found=f"byte 0x{data[fault.start]:02x}, which is not UTF-8",
-            wanted="text in UTF-8",
+            expected="text in UTF-8",
             cause="UTF-16, as Windows saves 'Unicode'" if wide else "another encoding, say Latin-1",
         )
 
@@ -234,7 +234,7 @@ class _Fault(NamedTuple):
 
     kind: str
     found: str
-    wanted: str
+    expected: str
     field: str = ""
     cause: str = ""
 
@@ -254,12 +254,12 @@ def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
     else:
         numbers = dict(zip(fields, values, strict=True))
         fault = (
-            _number_fault(numbers)
-            or _corner_fault(numbers, flagged=kind == "ground truth" and _is_number(name[-1]))
-            or _name_fault(" ".join(name), line, kind)
+            _number_problem(numbers)
+            or _corner_problem(numbers, flagged=kind == "ground truth" and _is_number(name[-1]))
+            or _name_problem(" ".join(name), line, kind)
         )
     assert fault is not None, line  # nothing else can be wrong with a line
-    return Problem(fault.kind, file, fault.found, fault.wanted, record, fault.field, fault.cause)
+    return Problem(fault.kind, file, fault.found, fault.expected, record, fault.field, fault.cause)
 
 
 def _shape_cause(line: str, kind: Kind) -> str:
@@ -278,7 +278,7 @@ def _shape_cause(line: str, kind: Kind) -> str:
     return ""
 
 
-def _number_fault(numbers: dict[str, str]) -> _Fault | None:
+def _number_problem(numbers: dict[str, str]) -> _Fault | None:
     """A number that cannot be what its field says."""
     for field, text in numbers.items():
         value = float(text)
@@ -293,7 +293,7 @@ def _number_fault(numbers: dict[str, str]) -> _Fault | None:
     return None
 
 
-def _corner_fault(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
+def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
     """Corners in the wrong order; ``flagged`` if there may be a flag behind them."""
     for low, high in (("left", "right"), ("top", "bottom")):
         if float(numbers[high]) < float(numbers[low]):
@@ -307,7 +307,7 @@ def _corner_fault(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
     return None
 
 
-def _name_fault(raw: str, line: str, kind: Kind) -> _Fault | None:
+def _name_problem(raw: str, line: str, kind: Kind) -> _Fault | None:
     """Why something cannot be a class name."""
     name = class_name(raw)
     *words, last = name.split(" ")

@@ -77,7 +77,7 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
     }
     rows = [row for row in found["findings"] if row["level"] == "warning"]
     assert len(rows) == 26
-    assert {row["wanted"] for row in rows} == {
+    assert {row["expected"] for row in rows} == {
         "boxes [x, y, w, h] in pixels of the image as published",
         "all detections with a confidence of 0.001 and above",
     }
@@ -235,7 +235,7 @@ def test_a_models_folder_that_is_not_there_is_told_once(sweep, tmp_path, capsys)
     assert told == [("missing-predictions", "predictions/model_s1", cause)]
     (row,) = [row for row in rows if row["kind"] == "missing-predictions"]
     assert row["found"] == "no folder predictions/model_s1"
-    assert row["wanted"].endswith("the predictions of iid_test, inat_test, semantic_ood")
+    assert row["expected"].endswith("the predictions of iid_test, inat_test, semantic_ood")
     assert [row["file"] for row in rows if row["kind"] == "unlisted-predictions"] == [
         "predictions/modle_s1"
     ]
@@ -307,7 +307,7 @@ def test_problems_of_config_manifest_benchmark_and_predictions_come_together(tmp
     assert kinds == {
         "config-value",
         "config-key",
-        "annotation-id-repeated",
+        "duplicate-annotation-id",
         "k_or_p",
         "seed",
         "score-range",

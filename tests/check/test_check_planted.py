@@ -76,7 +76,7 @@ def test_one_kind_is_found_and_nothing_else(kind, tmp_path):
     report = found(tmp_path, tree)
     assert counts(report) == expected
     told = [f.problem for f in report.findings if f.problem.kind == kind]
-    assert all(p.file and p.found and p.wanted for p in told)
+    assert all(p.file and p.found and p.expected for p in told)
     assert {f.level for f in report.findings if f.problem.kind == kind} == {KINDS[kind].level}
 
 
@@ -92,8 +92,8 @@ def test_all_kinds_in_one_tree(tmp_path):
 
 
 def test_all_kinds_in_one_tree_with_a_broken_manifest(tmp_path):
-    needs_manifest = {"missing-predictions", "empty-predictions", "two-predictions"}
-    needs_manifest |= {"foreign-subset", "likely-mistake"}
+    needs_manifest = {"missing-predictions", "empty-predictions", "ambiguous-predictions"}
+    needs_manifest |= {"not-a-subset", "likely-mistake"}
     kinds = [k for k, plant in PLANTS.items() if not plant.alone and k not in needs_manifest]
     tree = Tree()
     expected = planted(tree, *kinds)

@@ -80,7 +80,7 @@ any_id = st.integers(-(2**63), 2**63 - 1)
 negative = st.floats(-1e150, -1e-300)
 FAULTS = {
     "record-shape": (None, st.one_of(nothing_numeric, number)),
-    "key-repeated": ("image_id category_id bbox score", st.none()),
+    "duplicate-key": ("image_id category_id bbox score", st.none()),
     "id-type": (
         "image_id category_id",
         st.one_of(nothing_numeric, number.filter(lambda v: v != int(v)), not_finite),
@@ -122,7 +122,7 @@ def faulty_files(draw):
                 records[row] = dict(records[row])
                 if kind.endswith("-type") and draw(st.booleans()):
                     del records[row][name]
-                elif kind == "key-repeated":
+                elif kind == "duplicate-key":
                     records[row][Again(name)] = records[row][name]
                 else:
                     records[row][name] = copy.deepcopy(draw(values))
@@ -149,7 +149,7 @@ def test_exactly_the_planted_faults_are_told_and_the_rest_is_kept(place, benchma
     dropped = read_predictions(path, benchmark, "iid_test", "drop")
     assert dropped.dropped == Counter(REASONS[kind] for kind in planted.values())
     kept = [r for row, r in enumerate(records) if row not in planted]
-    assert len(dropped) + dropped.n_left_out == len(kept)
+    assert len(dropped) + dropped.n_out_of_vocabulary == len(kept)
     assert dropped.score.tolist() == [r["score"] for r in kept if r["category_id"] != 101]
 
 
@@ -181,7 +181,7 @@ def read_or_refused(read):
         read()
     except InputError as fault:
         assert fault.problems
-        assert all(p.kind and p.file and p.found and p.wanted for p in fault.problems)
+        assert all(p.kind and p.file and p.found and p.expected for p in fault.problems)
         return False
     return True
 

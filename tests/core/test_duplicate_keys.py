@@ -73,7 +73,11 @@ def test_a_prediction_with_two_image_ids_is_refused_or_dropped(
     with pytest.raises(InputError) as fault:
         read_predictions(path, loaded, "iid_test")
     (problem,) = fault.value.problems
-    assert (problem.kind, problem.record, problem.field) == ("key-repeated", "record 1", "image_id")
+    assert (problem.kind, problem.record, problem.field) == (
+        "duplicate-key",
+        "record 1",
+        "image_id",
+    )
     assert problem.found == "image_id twice: 1 and 2"
     dropped = read_predictions(path, loaded, "iid_test", "drop")
     assert (len(dropped), dropped.dropped) == (2, {"malformed": 1})
@@ -101,7 +105,7 @@ def change(folder, old, new):
 def test_check_tells_a_repeated_key_of_annotations(benchmark, old, new, record, found):
     change(benchmark, old, new)
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
-    (told,) = [problem for problem in findings if problem.kind == "key-repeated"]
+    (told,) = [problem for problem in findings if problem.kind == "duplicate-key"]
     assert told.record == record
     assert found in told.found
 
@@ -111,7 +115,7 @@ def test_check_tells_it_where_another_record_lacks_the_key(benchmark):
     change(benchmark, '"area"', '"extent"')
     change(benchmark, '"area"', '"area": 5, "area"')
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
-    (told,) = [problem for problem in findings if problem.kind == "key-repeated"]
+    (told,) = [problem for problem in findings if problem.kind == "duplicate-key"]
     assert (told.record, told.found) == ("annotation record 1", "area twice: 5 and 81")
 
 
@@ -120,7 +124,7 @@ def test_check_tells_it_behind_a_mark_of_byte_order(benchmark):
     path = benchmark / "detection/annotations_coco/iid_test.json"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
-    assert "key-repeated" in {problem.kind for problem in findings}
+    assert "duplicate-key" in {problem.kind for problem in findings}
 
 
 @pytest.mark.parametrize(
@@ -134,4 +138,4 @@ def test_check_tells_it_behind_a_mark_of_byte_order(benchmark):
 def test_check_takes_nothing_else_for_one(benchmark, old, new):
     change(benchmark, old, new)
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
-    assert "key-repeated" not in {problem.kind for problem in findings}
+    assert "duplicate-key" not in {problem.kind for problem in findings}

@@ -102,7 +102,7 @@ def test_causes_without_end_are_cut_at_the_kind():
             kind=st.sampled_from("kl"),
             file=st.sampled_from(["a", "b"]),
             found=st.sampled_from("xy"),
-            wanted=st.just("w"),
+            expected=st.just("w"),
             record=st.sampled_from(["", "record 1", "record 2"]),
             cause=st.sampled_from(["", "cause"]),
             times=st.sampled_from([1, 1, 1, 5]),

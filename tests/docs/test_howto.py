@@ -153,14 +153,14 @@ def test_two_sweeps_side_by_side(project):
 
 def test_metrics_of_your_own(project):
     code = recipe("Add metrics of your own", "python")
-    (project.folder / "own_metrics.py").write_text(code)
+    (project.folder / "custom_metrics.py").write_text(code)
     arguments = project.follow("Add metrics of your own")
     assert project.sweep.planned(*arguments) == (set(), AFTER)
     project.sweep.run("tables", *arguments)
     with (project.folder / "results/aggregated/learning_curves.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert [row["own_iid_worst_AP_50_n"] for row in rows] == ["2", "2"]
-    assert all(float(row["own_iid_never_named_mean"]) >= 0 for row in rows)
+    assert [row["custom_iid_worst_AP_50_n"] for row in rows] == ["2", "2"]
+    assert all(float(row["custom_iid_never_named_mean"]) >= 0 for row in rows)
 
 
 def test_pass_the_results_on(project):

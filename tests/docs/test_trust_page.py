@@ -48,10 +48,10 @@ def test_thresholds_are_those_of_the_code():
     for name in ("another split", "resized images"):
         assert f"{100 * evidence.FEW:g} %" in rows[name], name
     threshold = rows["score threshold"]
-    assert f"below {scores.CUT_SCORE:g}" in threshold
+    assert f"below {scores.MIN_SCORE_THRESHOLD:g}" in threshold
     shares = f"{100 * scores.EDGE_SHARE:g} %, and {scores.EDGE_STEP:g} times"
     assert f"at least {scores.ENOUGH_AT_EDGE} of them, {shares}" in threshold
-    assert f"fewer than {scores.ENOUGH_TO_CUT} detections" in threshold
+    assert f"fewer than {scores.ENOUGH_FOR_THRESHOLD} detections" in threshold
     assert f"beyond {boxes.TINY:g} px" in rows["normalised boxes"]
     assert f"more than {10 * boxes.TINY:g} px" in rows["normalised boxes"]
     assert (prediction_decoder.MEMORY_PER_BYTE, MEMORY_PER_BYTE) == (4, 8)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.manifest import parse_budget, read_manifest
-from benchmark_eval.inputs.model_names import MAX_NAME_BYTES, name_fault
+from benchmark_eval.inputs.model_names import MAX_NAME_BYTES, name_problem
 
 HEADER = "model_name,regime,k_or_p,seed\n"
 SCHEMA = json.loads(
@@ -133,7 +133,7 @@ def test_names_that_look_like_values_are_kept(write):
     ],
 )  # fmt: skip
 def test_names_unfit_for_files(name, write):
-    assert name_fault(name) is not None
+    assert name_problem(name) is not None
     (problem,) = faults(write(HEADER + f'"{name}",global_uniform,1,0\n'))
     assert (problem.kind, problem.field) == ("model-name", "model_name")
     assert problem.found.isprintable()
@@ -148,7 +148,7 @@ def test_architectures_that_a_spreadsheet_would_run(name, write):
 
 
 def test_name_at_the_length_limit_is_fit():
-    assert name_fault("x" * MAX_NAME_BYTES) is None
+    assert name_problem("x" * MAX_NAME_BYTES) is None
 
 
 def test_repeats_name_both_rows(write):
@@ -158,13 +158,13 @@ def test_repeats_name_both_rows(write):
         + "a,global_uniform,5,0\nA,global_uniform,10,0\n"
     )
     seed, model, case = faults(path)
-    assert (seed.kind, seed.record) == ("repeated-seed", "row 2 (line 3)")
+    assert (seed.kind, seed.record) == ("duplicate-seed", "row 2 (line 3)")
     assert "row 1 (line 2)" in seed.found
     assert "global_uniform k=1, seed 0" in seed.found
     assert "add a column 'architecture'" in seed.cause
-    assert (model.kind, model.record) == ("repeated-model", "row 3 (line 4)")
-    assert (case.kind, case.record) == ("repeated-model", "row 4 (line 5)")
-    assert "case" in case.wanted
+    assert (model.kind, model.record) == ("duplicate-model", "row 3 (line 4)")
+    assert (case.kind, case.record) == ("duplicate-model", "row 4 (line 5)")
+    assert "case" in case.expected
 
 
 @pytest.mark.parametrize(("one", "other"), [("YOLO", "Yolo"), ("Caf\u00e9", "Cafe\u0301")])
@@ -187,7 +187,7 @@ def test_same_seed_of_two_architectures_is_no_repeat(write):
     text = head + "yolo,a,global_uniform,1,0\ndetr,b,global_uniform,1,0\n"
     assert [m.architecture for m in read_manifest(write(text)).models] == ["yolo", "detr"]
     (problem,) = faults(write(text + "detr,c,global_uniform,1,0\n"))
-    assert problem.kind == "repeated-seed"
+    assert problem.kind == "duplicate-seed"
     assert problem.cause == ""
 
 
@@ -203,7 +203,7 @@ def test_all_faults_come_in_one_message(write):
     kinds = [p.kind for p in faults(path)]
     assert kinds == [
         "row-length", "blank-cell", "model-name", "regime", "k_or_p", "blank-row",
-        "repeated-model",
+        "duplicate-model",
     ]  # fmt: skip
     with pytest.raises(InputError, match=r"(?s)7 problems.*did you mean 'global_uniform'"):
         read_manifest(path)
@@ -217,13 +217,13 @@ def test_all_faults_come_in_one_message(write):
         (HEADER, ["no-rows"]),
         ("model_name,regime,k_or_p\na,global_uniform,1\n", ["missing-column"]),
         ("model_name,regime,k_or_p,seed,Seed\na,global_uniform,1,0,0\n", ["unknown-column"]),
-        ("model_name,regime,k_or_p,seed,seed\na,global_uniform,1,0,0\n", ["repeated-column"]),
+        ("model_name,regime,k_or_p,seed,seed\na,global_uniform,1,0,0\n", ["duplicate-column"]),
         (HEADER.replace(",", ";"), ["unknown-column", "missing-column"]),
         (HEADER + 'a,"global_uniform"x,1,0\n', ["not-csv"]),
         (HEADER + 'a,global_uniform,1,"0\n', ["not-csv"]),
         (HEADER.encode() + b"\xe9,global_uniform,1,0\n", ["not-utf8"]),
         ("\ufeffmodel_name".encode("utf-16"), ["not-utf8"]),
-        (HEADER + "a, global_uniform,1,0\n", ["blanks-around"]),
+        (HEADER + "a, global_uniform,1,0\n", ["surrounding-whitespace"]),
     ],
 )
 def test_files_that_are_no_manifest(text, kinds, write):

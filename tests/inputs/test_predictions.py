@@ -218,10 +218,10 @@ def test_categories_that_the_split_does_not_list_are_left_out_on_named_splits_on
 ):
     rows = json.dumps([record(category_id=7), record()])
     found = read(benchmark, tmp_path, rows)
-    assert (len(found), found.n_left_out) == (1, 1)
+    assert (len(found), found.n_out_of_vocabulary) == (1, 1)
     rows = json.dumps([record(image_id=1, category_id=7)])
     found = read(benchmark, tmp_path, rows, split="semantic_ood")
-    assert (len(found), found.n_left_out) == (1, 0)
+    assert (len(found), found.n_out_of_vocabulary) == (1, 0)
 
 
 def test_one_file_must_be_there_and_only_one(tmp_path):

@@ -198,12 +198,16 @@ def test_a_manifest_that_changed_meanwhile_is_told(place, row):
         ({"a": "1", "b": "9"}, "3", "train_annotations of b: found SHA-256 9; wanted 2"),
         ({"a": "1"}, "3", "train_annotations of b: found SHA-256 of no such file; wanted 2"),
         ({"a": "1", "b": "2", "c": "2"}, "3", "train_annotations of c.* wanted no such file"),
-        ({"a": "1", "b": "2"}, "9", "own_metrics file: found SHA-256 9; wanted 3"),
-        ({"a": "1", "b": "2"}, None, "own_metrics file: found SHA-256 of no such file; wanted 3"),
+        ({"a": "1", "b": "2"}, "9", "custom_metrics file: found SHA-256 9; wanted 3"),
+        (
+            {"a": "1", "b": "2"},
+            None,
+            "custom_metrics file: found SHA-256 of no such file; wanted 3",
+        ),
     ],
 )
 def test_other_files_of_a_sweep_are_those_of_its_stamp(tmp_path, trained, own, words):
     rows = {"a": [*ROW, "1", "x"], "b": [*ROW, "2", "x"], "c": [*ROW, None, "x"]}
-    path = stamp(tmp_path, "sweep", {"models": rows, "own_metrics": ["3"]})
+    path = stamp(tmp_path, "sweep", {"models": rows, "custom_metrics": ["3"]})
     with pytest.raises(InputError, match=words) if words else contextlib.nullcontext():
         require_fresh_extras(path, trained, own)

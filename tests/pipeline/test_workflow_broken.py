@@ -246,11 +246,11 @@ def test_broken_summaries_are_told_and_the_next_run_makes_them_again(sweep):
     good, before = sweep.tables(), written(sweep)
     cut, other = sweep.summary("007"), sweep.summary("1e5")
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
-    other.write_text(other.read_text().replace('"schema_version": 1', '"schema_version": 0'))
+    other.write_text(other.read_text().replace('"schema_version": 2', '"schema_version": 0'))
     output = sweep.run("--retries", "1", "tables", ok=False)
     assert "Missing" not in output
     told(output, "007_summary.json", "cut off", "so that the next run makes them again")
-    told(output, "1e5_summary.json", "found schema_version 0; wanted schema_version 1")
+    told(output, "1e5_summary.json", "found schema_version 0; wanted schema_version 2")
     assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.run("tables")

@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
+from benchmark_eval.cli.main import main
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.config import config_schema, normalise_config, read_config
 
@@ -125,7 +126,7 @@ def test_odd_values_are_errors_that_name_the_key(key, value):
     (problem,) = problems({key: value})
     assert problem.field == key
     assert problem.kind == "config-value"
-    assert problem.wanted
+    assert problem.expected
 
 
 def test_all_problems_come_in_one_message():
@@ -179,3 +180,24 @@ def test_an_empty_config_file_is_all_defaults(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("# nothing\n")
     assert read_config(path) == normalise_config({})
+
+
+def test_a_renamed_key_is_refused_with_its_new_name():
+    with pytest.raises(InputError) as error:
+        normalise_config({"own_metrics": "metrics.py"})
+    (problem,) = error.value.problems
+    assert problem.cause == "renamed to 'custom_metrics'"
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"),
+    [
+        ("aggregate", "--own-metrics", "--custom-metrics"),
+        ("synth", "--boxes-per-specimen", "--detections-per-specimen"),
+    ],
+)
+def test_a_renamed_option_is_refused_with_its_new_name(command, old, new, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, old, "x"])
+    assert stop.value.code == 2
+    assert new in capsys.readouterr().err

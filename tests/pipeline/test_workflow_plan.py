@@ -182,11 +182,11 @@ def swept(base, tmp_path, monkeypatch):
     sweep = base.copy(tmp_path / "sweep")
     data = sweep.folder / "data"
     shutil.copy(data / "benchmark/detection/annotations_coco/train.json", data / "subset.json")
-    (data / "own.py").write_text("def own_metrics(evaluation):\n    return {'n': 1}\n")
+    (data / "own.py").write_text("def custom_metrics(evaluation):\n    return {'n': 1}\n")
     lines = (data / "manifest.csv").read_text().splitlines()
     lines = [f"{lines[0]},train_annotations", *(f"{line},subset.json" for line in lines[1:])]
     (data / "manifest.csv").write_text("\n".join(lines) + "\n")
-    sweep.configure(own_metrics="data/own.py")
+    sweep.configure(custom_metrics="data/own.py")
     monkeypatch.chdir(sweep.folder)
     return sweep
 
@@ -197,7 +197,7 @@ def aggregate_as_the_job_does():
         manifest="data/manifest.csv",
         benchmark="results/benchmark/index.npz",
         output_dir="results/aggregated",
-        own_metrics="data/own.py",
+        custom_metrics="data/own.py",
         stamp="results/.state/sweep.json",
     )
 

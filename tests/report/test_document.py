@@ -213,9 +213,9 @@ def test_differences_within_a_model_are_judged_by_their_own_interval(sweep):
     )
     # by columns: seeds 0, 1, 2 differ by 0.05, 0.051 and 0.052
     assert {name: value.n for name, value in row.differences.items()} == {
-        "iid_naming_minus_finding_loss": 3,
-        "inat_naming_minus_finding_loss": 3,
-        "ood_recall_alone_minus_crowded": 3,
+        "iid_classification_minus_localisation_loss": 3,
+        "inat_classification_minus_localisation_loss": 3,
+        "ood_image_mean_recall_1_minus_over_10": 3,
         "iid_target_near_minus_far_AP_50": 3,
     }
 

@@ -221,7 +221,7 @@ def test_one_condition_has_its_cost_below_it_and_keeps_to_the_middle(tmp_path):
             ticks = [t for t in axes.get_xticks() if low <= t <= high]
             assert ticks
             assert all(0.5 * value < tick < 2 * value for tick in ticks)
-    figure = painters()["finding_naming_iid"](table)
+    figure = painters()["decomposition_iid"](table)
     for axes in figure.axes:
         low, high = axes.get_xlim()
         places = [
@@ -260,7 +260,7 @@ def test_the_card_is_left_out_where_it_was_measured_at_another_iou(sweep, iou, b
     table = sweep[1]
     options = {**table.inputs.options, "iou_threshold": iou}
     table = replace(table, inputs=replace(table.inputs, options=options))
-    for name, there in (("finding_naming_iid", boxes), ("learning_iid_AP_50", 2)):
+    for name, there in (("decomposition_iid", boxes), ("learning_iid_AP_50", 2)):
         figure = painters()[name](table)
         drawn_boxes = [p for axes in figure.axes for p in axes.patches if p.get_label() == "card"]
         assert (len(drawn_boxes) > 0) is (there > 0), name
@@ -293,7 +293,7 @@ def test_operating_curve_shows_the_numbers_of_the_csv(sweep):
 
 def test_density_shows_the_numbers_of_the_csv(sweep):
     folder, table = sweep
-    lines = drawn(figure := painters()["density_found"](table))
+    lines = drawn(figure := painters()["density_detection_recall"](table))
     ((_, x, y),) = lines["mean", "b|semantic_ood/far_tribe|image_mean_recall"]
     best = {row["regime"] + row["k_or_p"] for row in rows(folder, "operating_curves.csv")
             if row["architecture"] == "b"}  # fmt: skip
@@ -303,7 +303,7 @@ def test_density_shows_the_numbers_of_the_csv(sweep):
         if (row["architecture"], row["split"], row["band"]) == ("b", "semantic_ood", "far_tribe")
         and row["regime"] + row["k_or_p"] in best
     }
-    strata = ("1", "2-10", ">10")
+    strata = ("1", "2 to 10", ">10")
     assert list(y) == [float(cells[s]["image_mean_recall_mean"]) for s in strata]
     assert list(np.round(x)) == [0, 1, 2]
     plt.close(figure)

@@ -14,15 +14,15 @@ from benchmark_eval.core.text import percent
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import (
-    LeftOut,
+    OutOfVocabulary,
     Predictions,
     check_predictions,
     read_predictions,
 )
-from benchmark_eval.protocol import DEFAULT_SPLITS
+from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.scoring.diagnostics import (
     BENCHMARK_WARNINGS,
-    WANTED,
+    EXPECTED,
     WARNINGS,
     named_warnings,
     notes_of,
@@ -312,7 +312,7 @@ def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
         assert [kind for kind, _ in named_warnings(given)] == kinds
     split, plant, fire, _ = PLANTS["another size"]
     assert [kind for kind, _ in named_warnings(planted(tree, tmp_path, split, plant))] == fire
-    assert set(WANTED) == set(WARNINGS) - {"dropped records"}
+    assert set(EXPECTED) == set(WARNINGS) - {"dropped records"}
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
         (1, "when 1 is taken from every category_id: likely ids shifted by one; every record is"),
     ],
 )
-@pytest.mark.parametrize("split", DEFAULT_SPLITS)
+@pytest.mark.parametrize("split", TEST_SPLITS)
 def test_unknown_ids_of_a_file_whose_ids_are_all_moved_are_told_as_that(
     tree, tmp_path, split, by, words
 ):
@@ -349,7 +349,7 @@ def test_unknown_ids_of_a_file_whose_ids_are_all_moved_are_told_as_that(
 
 def test_unknown_ids_of_a_file_whose_other_ids_are_right_are_no_shift(tree, tmp_path):
     benchmark, _, model = tree
-    for split in DEFAULT_SPLITS:
+    for split in TEST_SPLITS:
         records = json.loads((model / f"{split}_predictions.json").read_text())
         for wrong in (0, int(benchmark.categories.ids.max()) + 1):
             records[3]["category_id"] = wrong
@@ -381,12 +381,12 @@ def test_every_kind_of_warning_is_planted_here():
 
 def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
     made = write_synthetic(
-        tmp_path, sweep=True, scale=0.01, test_scale=0.15, boxes_per_specimen=10, jobs=2
+        tmp_path, sweep=True, scale=0.01, test_scale=0.15, detections_per_specimen=10, jobs=2
     )
     benchmark = load_benchmark(made.benchmark_dir)
     seen = {}
     for model in sorted(made.predictions_dir.iterdir()):
-        for split in DEFAULT_SPLITS:
+        for split in TEST_SPLITS:
             seen[model.name, split] = warnings_of(evidence(benchmark, model, split))
     assert len(seen) == 153 * 3
     assert {key: texts for key, texts in seen.items() if texts} == {}
@@ -545,7 +545,7 @@ def sizable(tmp_path_factory):
     write_split(folder, "iid_test", [[i, 1, [1, 1, 9, 9]] for i in range(1, N + 1)], listed=[1])
     write_taxonomy(folder, [1])
     benchmark = load_benchmark(folder)
-    nothing = LeftOut(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0)))
+    nothing = OutOfVocabulary(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0)))
 
     def made(sizes, specimens, image, boxes, score):
         truth = replace(benchmark.split("iid_test"), sizes=sizes, boxes=specimens)

@@ -156,7 +156,7 @@ def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
         category=np.zeros(len(found), np.int64),
         boxes=np.array([row[1:5] for row in found], np.float64).reshape(-1, 4),
         score=np.linspace(1, 0, len(found)),
-        left_out=None,
+        out_of_vocabulary=None,
         dropped={},
         file="",
         sha256="",
@@ -269,11 +269,11 @@ def test_an_iou_lost_in_rounding_is_no_infinity():
         category=np.array([0]),
         boxes=np.array([box]),
         score=np.array([1.0]),
-        left_out=None,
+        out_of_vocabulary=None,
         dropped={},
         file="",
         sha256="",
     )
     detections = order_detections(predictions, 1)
     local = matching.localise(detections, truth, find_pairs(detections, truth, 0.5), 0.5)
-    assert local.hit_iou.tolist() == [1.0]
+    assert local.matched_iou.tolist() == [1.0]

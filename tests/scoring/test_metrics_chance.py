@@ -23,7 +23,7 @@ def chance(*pairs):
 def test_by_hand():
     # labels: 1 once, 2 twice, 4 once; f = 1/4, 1/2, 1/4
     found = chance((1, 1), (1, 2), (3, 2), (1, 4))
-    assert found["n_wrong"] == 3
+    assert found["n_misidentified"] == 3
     # of the wrong names (1 as 2, 3 as 2, 1 as 4) one is in the right genus, two in the right tribe
     assert found["observed_genus"] == pytest.approx(1 / 3)
     assert found["observed_tribe"] == pytest.approx(2 / 3)
@@ -37,7 +37,7 @@ def test_by_hand():
 
 def test_nothing_wrong_has_no_shares():
     found = chance((1, 1), (2, 2))
-    assert found.pop("n_wrong") == 0
+    assert found.pop("n_misidentified") == 0
     assert set(found.values()) == {None}
 
 

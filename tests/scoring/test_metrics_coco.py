@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.scoring import score
 
-from benchmark_eval.scoring.coco import RECALL_POINTS, _hits_needed
+from benchmark_eval.scoring.coco import RECALL_POINTS, _true_positives_needed
 
 A, B, C = [0, 0, 100, 100], [200, 0, 100, 100], [400, 0, 100, 100]
 FAR = [700, 700, 100, 100]
@@ -162,6 +162,6 @@ def test_class_agnostic_takes_every_name():
 @pytest.mark.parametrize("n", [*range(1, 130), 650, 4367])
 def test_recall_points_are_those_of_a_left_search(n):
     # 7/25 is reached by 0.28 though 0.28 * 25 is 7.000000000000001
-    needed = _hits_needed(np.array([n]))[:, 0]
+    needed = _true_positives_needed(np.array([n]))[:, 0]
     recall = np.arange(1, n + 1) / n
     assert needed.tolist() == (np.searchsorted(recall, RECALL_POINTS, side="left") + 1).tolist()

@@ -31,28 +31,28 @@ def test_strata_by_specimens_with_crowd_counted():
     rows = [*found(1, 1), *found(3, 1, 2, 2), *found(4, 2), [5, 1, FAR, 0.9]]
     strata = score(truth, rows)["density"]["strata"]
     counts = {
-        name: tuple(s[k] for k in ("n_images", "n_images_with_hit", "n_gt", "n_matched_tp"))
+        name: tuple(s[k] for k in ("n_images", "n_images_with_tp", "n_gt", "n_matched_tp"))
         for name, s in strata.items()
     }
     assert counts == {
         "1": (1, 1, 1, 1),
-        "2-10": (2, 1, 5, 3),
+        "2 to 10": (2, 1, 5, 3),
         ">10": (1, 1, 2, 1),
         ">1": (3, 2, 7, 4),
     }
-    few = strata["2-10"]
+    few = strata["2 to 10"]
     assert few["recall"] == pytest.approx(3 / 5)
-    assert few["species_accuracy_given_det"] == pytest.approx(1 / 3)
+    assert few["classification_given_detection_acc"] == pytest.approx(1 / 3)
     assert few["species_recall"] == pytest.approx(1 / 5)
     # images 2 and 3: recall 0 and 3/4; the accuracy of image 3 alone; species recall 0 and 1/4
     assert few["image_mean_recall"] == pytest.approx(3 / 8)
-    assert few["image_mean_species_accuracy_given_det"] == pytest.approx(1 / 3)
+    assert few["image_mean_classification_given_detection_acc"] == pytest.approx(1 / 3)
     assert few["image_mean_species_recall"] == pytest.approx(1 / 8)
 
 
 @pytest.mark.parametrize(
     ("n", "strata"),
-    [(1, {"1"}), (2, {"2-10", ">1"}), (10, {"2-10", ">1"}), (11, {">10", ">1"})],
+    [(1, {"1"}), (2, {"2 to 10", ">1"}), (10, {"2 to 10", ">1"}), (11, {">10", ">1"})],
 )
 def test_borders(n, strata):
     got = score(plate(1, 1, n), [])["density"]["strata"]
@@ -64,7 +64,7 @@ def test_crossed_with_the_band_on_unseen_species():
     # both bands on one image of two specimens; the near one found
     truth = [[1, 1, place(0)], [1, 2, place(1)]]
     density = score(truth, found(1, 1), "semantic_ood", taxa=taxa)["density"]
-    bands = {name: s["2-10"] for name, s in density["by_band"].items()}
+    bands = {name: s["2 to 10"] for name, s in density["by_band"].items()}
     assert set(bands) == {"near_genus", "far_tribe"}
     assert (bands["near_genus"]["n_gt"], bands["near_genus"]["recall"]) == (1, 1.0)
     assert (bands["far_tribe"]["n_gt"], bands["far_tribe"]["recall"]) == (1, 0.0)

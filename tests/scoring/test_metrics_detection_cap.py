@@ -18,7 +18,7 @@ def test_a_specimen_found_by_the_101st_and_one_by_the_301st_box():
     found = score(truth, rows)["detection_cap"]
     assert found == {
         "n_images_over_100": 2,
-        "n_boxes_over_100": 1 + 201,
+        "n_detections_over_100": 1 + 201,
         "AR_100": 0.25,
         "AR_300": 0.5,
         "AR_uncapped": 0.75,
@@ -27,5 +27,5 @@ def test_a_specimen_found_by_the_101st_and_one_by_the_301st_box():
 
 def test_a_hundred_boxes_are_not_over_the_cap():
     found = score([[1, 1, A]], [[1, 1, FAR, 0.9]] * 99 + [[1, 1, A, 0.1]])["detection_cap"]
-    assert (found["n_images_over_100"], found["n_boxes_over_100"]) == (0, 0)
+    assert (found["n_images_over_100"], found["n_detections_over_100"]) == (0, 0)
     assert found["AR_100"] == found["AR_uncapped"] == 1.0

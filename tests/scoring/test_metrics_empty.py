@@ -53,19 +53,19 @@ SAID = {
     "density/strata/1/n_images": (1, 1, 0, 0, 0, 0, 0),
     "density/strata/1/recall": (0.0, 0.0, None, None, None, None, None),
     "density/strata/1/image_mean_recall": (0.0, 0.0, None, None, None, None, None),
-    "density/strata/1/species_accuracy_given_det": (None,) * 7,
+    "density/strata/1/classification_given_detection_acc": (None,) * 7,
     "density/strata/>10/recall": (None,) * 7,
-    "chance/n_wrong": (0,) * 7,
+    "chance/n_misidentified": (0,) * 7,
     "chance/observed_genus": (None,) * 7,
     "chance/expected_tribe": (None,) * 7,
-    "detection_cap/n_boxes_over_100": (0,) * 7,
+    "detection_cap/n_detections_over_100": (0,) * 7,
     "detection_cap/AR_uncapped": (0.0, 0.0, None, None, None, None, None),
     "operating_point/best_F1/confidence": (None, 0.9, None, None, None, None, None),
     "operating_point/best_F1/F1": (None, 0.0, None, None, None, None, None),
     "operating_point/at_0.50/recall": (0.0, 0.0, None, None, None, None, None),
     "operating_point/at_0.50/precision": (None, 0.0, 0.0, None, None, None, None),
     "operating_point/at_0.50/F1": (0.0, 0.0, None, None, None, None, None),
-    "operating_point/at_0.50/false_alarms_per_image": (0.0, 1.0, 1.0, 0.0, 0.0, 0.0, None),
+    "operating_point/at_0.50/false_positives_per_image": (0.0, 1.0, 1.0, 0.0, 0.0, 0.0, None),
 }
 BAND = {
     # only bands that have an annotation are there

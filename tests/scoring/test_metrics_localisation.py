@@ -184,6 +184,6 @@ def test_specimens_of_each_species():
     truth = [[1, 1, A], [2, 1, A], [3, 1, A], [4, 3, A], [4, 3, B, 1]]
     rows = [[1, 1, A, 0.9], [2, 2, A, 0.9], [3, 1, FAR, 0.9], [4, 1, A, 0.9], [4, 3, B, 0.9]]
     found = score(truth, rows, taxa=TAXA, listed=[1, 2, 3])["per_species"]
-    keys = ("n_gt", "n_found", "n_correct_species", "n_correct_genus")
+    keys = ("n_gt", "n_matched_tp", "n_correct_species", "n_correct_genus")
     counts = {number: tuple(s[key] for key in keys) for number, s in found.items()}
     assert counts == {"1": (3, 2, 1, 2), "2": (0, 0, 0, 0), "3": (1, 1, 0, 0)}

@@ -24,7 +24,7 @@ def test_fixed_cuts():
         "recall": pytest.approx(2 / 3),
         "F1": pytest.approx(2 / 3),
         "species_recall": pytest.approx(1 / 3),
-        "false_alarms_per_image": 0.5,
+        "false_positives_per_image": 0.5,
     }
     assert found["at_0.25"]["n_detections"] == 4
     assert found["at_0.25"]["precision"] == 0.5
@@ -54,4 +54,4 @@ def test_the_curve_has_every_hundredth():
     assert curve["recall"][90] == pytest.approx(1 / 3)
     # above the best score nothing is kept: no precision, recall and F1 of nought
     assert (curve["precision"][91], curve["recall"][91], curve["F1"][91]) == (None, 0.0, 0.0)
-    assert curve["false_alarms_per_image"][91] == 0.0
+    assert curve["false_positives_per_image"][91] == 0.0

@@ -128,7 +128,7 @@ MUTANTS = {
         "np.where(np.isin(detections.category, truth.listed), 0, -1)",
     ),
     "unlisted categories kept": Mutant(
-        "inputs/predictions.py", "if split in NAMED_SPLITS:", "if False:"
+        "inputs/predictions.py", "if split in SPECIES_SPLITS:", "if False:"
     ),
     "blank ranks equal": Mutant("scoring/split_data.py", " & (code[true] >= 0)", "", "blank rank"),
     "hierarchy not cumulative": Mutant(

@@ -92,19 +92,19 @@ def _split(split, value, species_ap):
     names = {s[0]: s[1] for s in SPECIES}
     stratum = {
         "n_images": 2,
-        "n_images_with_hit": 2,
+        "n_images_with_tp": 2,
         "n_gt": 4,
         "n_matched_tp": 2,
         "recall": value,
-        "species_accuracy_given_det": value,
+        "classification_given_detection_acc": value,
         "species_recall": value,
         "image_mean_recall": value,
-        "image_mean_species_accuracy_given_det": value,
+        "image_mean_classification_given_detection_acc": value,
         "image_mean_species_recall": value,
     }
 
     def strata():
-        return {key: dict(stratum) for key in ("1", "2-10", ">10", ">1")}
+        return {key: dict(stratum) for key in ("1", "2 to 10", ">10", ">1")}
 
     cut = {
         "confidence": 0.5,
@@ -113,7 +113,7 @@ def _split(split, value, species_ap):
         "recall": value,
         "F1": value,
         "species_recall": value,
-        "false_alarms_per_image": 1.0,
+        "false_positives_per_image": 1.0,
     }
     ranks = ("species", "genus", "tribe", "subfamily")
     block = {
@@ -135,7 +135,7 @@ def _split(split, value, species_ap):
                 "AP_50": species_ap.get(n, value),
                 "AP_50_95": species_ap.get(n, value),
                 "n_gt": 1,
-                "n_found": 1,
+                "n_matched_tp": 1,
                 "n_correct_species": 1,
                 "n_correct_genus": 1,
             }
@@ -160,7 +160,7 @@ def _split(split, value, species_ap):
             **dict.fromkeys(
                 [
                     "detection_recall",
-                    "detection_recall_any_name",
+                    "detection_recall_open_vocabulary",
                     "classification_given_detection_acc",
                     "acc_genus_given_det",
                     "acc_tribe_given_det",
@@ -182,7 +182,7 @@ def _split(split, value, species_ap):
         },
         "density": {"strata": strata(), "by_band": {}},
         "chance": {
-            "n_wrong": 0,
+            "n_misidentified": 0,
             **dict.fromkeys(
                 [
                     "observed_genus",
@@ -196,7 +196,7 @@ def _split(split, value, species_ap):
         },
         "detection_cap": {
             "n_images_over_100": 0,
-            "n_boxes_over_100": 0,
+            "n_detections_over_100": 0,
             "AR_100": value,
             "AR_300": value,
             "AR_uncapped": value,
@@ -214,7 +214,7 @@ def _split(split, value, species_ap):
                         "recall",
                         "F1",
                         "species_recall",
-                        "false_alarms_per_image",
+                        "false_positives_per_image",
                     )
                 },
             },

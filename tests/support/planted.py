@@ -234,7 +234,7 @@ def _(tree):
     tree.after.append(_file(b'[{"image_id": 1, "cat', "j"))
 
 
-@plant("key-repeated", 2)
+@plant("duplicate-key", 2)
 def _(tree):
     tree.predictions["s", "iid_test"][3][Again("score")] = 0.5
     tree.annotation("train", 14)[Again("iscrowd")] = 0
@@ -255,7 +255,7 @@ def _(tree):
     del tree.predictions["m", "semantic_ood"]
 
 
-@plant("two-predictions")
+@plant("ambiguous-predictions")
 def _(tree):
     tree.after.append(
         lambda folder: (folder / "predictions/n/iid_test_predictions.json.gz").write_bytes(b"")
@@ -288,14 +288,6 @@ def _(tree):
     tree.predictions.clear()
     tree.config["manifest"] = None
     tree.after.append(lambda folder: (folder / "predictions").mkdir())
-
-
-@plant("two-files", alone="without a manifest every folder is a model")
-def _(tree):
-    tree.config["manifest"] = None
-    tree.after.append(
-        lambda folder: (folder / "predictions/n/iid_test_predictions.json.gz").write_bytes(b"")
-    )
 
 
 @plant("missing-file", alone="without a manifest every folder is a model")
@@ -335,19 +327,19 @@ def _(tree):
     tree.annotation("train", 3)["iscrowd"] = 2
 
 
-@plant("annotation-id-repeated")
+@plant("duplicate-annotation-id")
 def _(tree):
     tree.annotation("train", 5)["id"] = 4
 
 
-@plant("image-id-repeated")
+@plant("duplicate-image-id")
 def _(tree):
     tree.splits["train"]["images"].append(
         {"id": 6, "source_image_uuid": "another", "license_name": "CC BY 4.0"}
     )
 
 
-@plant("category-id-repeated")
+@plant("duplicate-category-id")
 def _(tree):
     tree.splits["train"]["categories"].append({"id": 2, "name": species(2)})
 
@@ -451,7 +443,7 @@ def _(tree):
     tree.taxonomy.append({"scientificName": "Short row"})
 
 
-@plant("species-repeated")
+@plant("duplicate-species")
 def _(tree):
     tree.taxonomy.append(_taxonomy_row(1))
 
@@ -573,7 +565,7 @@ def _(tree):
         row.append("red")
 
 
-@plant("repeated-column", alone="rows are not read under such a header")
+@plant("duplicate-column", alone="rows are not read under such a header")
 def _(tree):
     tree.header.append("seed")
     for row in tree.rows:
@@ -590,13 +582,13 @@ def _row(kind, *rows):
 _row("blank-row", ["", "", "", ""])
 _row("blank-cell", ["aa", "global_uniform", "50", ""])
 _row("unprintable", ["ab", "global_uniform", "51", "0\u200b"])
-_row("blanks-around", ["ac", "global_uniform", " 52", "0"])
+_row("surrounding-whitespace", ["ac", "global_uniform", " 52", "0"])
 _row("model-name", ["../ad", "global_uniform", "53", "0"])
 _row("regime", ["ae", "global", "54", "0"])
 _row("k_or_p", ["af", "incremental_natural", "1.5", "0"])
 _row("seed", ["ag", "global_uniform", "56", "1.5"])
-_row("repeated-model", ["a", "global_uniform", "57", "0"])
-_row("repeated-seed", ["ah", "global_uniform", "1", "0"])
+_row("duplicate-model", ["a", "global_uniform", "57", "0"])
+_row("duplicate-seed", ["ah", "global_uniform", "1", "0"])
 # a seed with an unprintable character is no seed either
 PLANTS["unprintable"].finds["seed"] = 1
 
@@ -609,7 +601,7 @@ def _(tree):
     tree.rows[-1][-1] = "Yolo"
 
 
-@plant("foreign-subset")
+@plant("not-a-subset")
 def _(tree):
     _column(tree, "train_annotations")
     tree.rows[-1][-1] = "subset.json"
@@ -651,7 +643,7 @@ def _(tree):
     tree.after.append(lambda folder: (folder / "config.yaml").write_text("- a list\n"))
 
 
-@plant("pattern-mark", alone="the marked folder takes the place of all predictions")
+@plant("wildcard-character", alone="the marked folder takes the place of all predictions")
 def _(tree):
     tree.config["predictions_dir"] = "{model}"
     for entry in tree.rows:

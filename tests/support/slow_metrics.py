@@ -9,7 +9,7 @@ from statistics import median
 
 STRATA = {
     "1": lambda n: n == 1,
-    "2-10": lambda n: 2 <= n <= 10,
+    "2 to 10": lambda n: 2 <= n <= 10,
     ">10": lambda n: n > 10,
     ">1": lambda n: n > 1,
 }
@@ -96,7 +96,7 @@ class Slow:
             mine = {i: j for i, j in self.hits.items() if self.truth[j][1] == number}
             return {
                 "n_gt": sum(self.truth[j][1] == number for j in self.scored),
-                "n_found": len(mine),
+                "n_matched_tp": len(mine),
                 "n_correct_species": sum(self.right(i, j) for i, j in mine.items()),
                 "n_correct_genus": sum(self.same("genus", self.rows[i][1], number) for i in mine),
             }
@@ -130,14 +130,14 @@ class Slow:
         )
         return {
             "n_images": len(per_image),
-            "n_images_with_hit": sum(hits > 0 for _, hits, _ in per_image),
+            "n_images_with_tp": sum(hits > 0 for _, hits, _ in per_image),
             "n_gt": n_gt,
             "n_matched_tp": n_hits,
             "recall": share(n_hits, n_gt),
-            "species_accuracy_given_det": share(n_right, n_hits),
+            "classification_given_detection_acc": share(n_right, n_hits),
             "species_recall": share(n_right, n_gt),
             "image_mean_recall": mean(share(h, n) for n, h, _ in per_image),
-            "image_mean_species_accuracy_given_det": mean(
+            "image_mean_classification_given_detection_acc": mean(
                 share(r, h) for _, h, r in per_image if h
             ),
             "image_mean_species_recall": mean(share(r, n) for n, _, r in per_image),
@@ -148,7 +148,7 @@ class Slow:
         f = {t: Fraction(labels.count(t), len(labels)) for t in set(labels)}
         wrong = [(self.rows[i][1], self.truth[j][1]) for i, j in self.hits.items()]
         wrong = [(named, true) for named, true in wrong if named != true]
-        out = {"n_wrong": len(wrong)}
+        out = {"n_misidentified": len(wrong)}
         for rank in ("genus", "tribe"):
             observed = share(sum(self.same(rank, a, b) for a, b in wrong), len(wrong))
             expected = mean(
@@ -183,7 +183,7 @@ class Slow:
             "recall": recall,
             "F1": f1,
             "species_recall": share(sum(kept.right(*hit) for hit in kept.hits.items()), n_gt),
-            "false_alarms_per_image": share(len(kept.false_alarms), len(self.images)),
+            "false_positives_per_image": share(len(kept.false_alarms), len(self.images)),
         }
 
     def best(self):
@@ -199,7 +199,7 @@ class Slow:
         over = [max(sum(row[0] == image for row in self.rows) - 100, 0) for image in self.images]
         return {
             "n_images_over_100": sum(n > 0 for n in over),
-            "n_boxes_over_100": sum(over),
+            "n_detections_over_100": sum(over),
             "AR_100": self.average_recall(100),
             "AR_300": self.average_recall(300),
             "AR_uncapped": self.average_recall(len(self.rows)),

@@ -181,7 +181,7 @@ def test_every_number_is_read_from_its_own_place(sweep, digest):
         strata = density["by_band"][row["band"]] if row["band"] else density["strata"]
         wanted = strata[row["stratum"]]
         for name in ("recall", "species_recall", "image_mean_recall",
-                     "image_mean_species_accuracy_given_det"):  # fmt: skip
+                     "image_mean_classification_given_detection_acc"):  # fmt: skip
             assert number(row[f"{name}_mean"]) == wanted[name]
             cells.append(wanted[name])
     assert len(set(cells)) == len(cells)
@@ -191,7 +191,7 @@ def test_every_number_is_read_from_its_own_place(sweep, digest):
     for row in rows[7::20]:
         curve = tree["per_split"][row["split"]]["operating_point"]["curve"]
         at = curve["confidence"].index(number(row["confidence"]))
-        for name in ("precision", "recall", "F1", "species_recall", "false_alarms_per_image"):
+        for name in ("precision", "recall", "F1", "species_recall", "false_positives_per_image"):
             assert number(row[f"{name}_mean"]) == curve[name][at]
 
 
@@ -223,9 +223,11 @@ def test_differences_within_a_model(sweep):
     assert number(near["mean"]) == pytest.approx(0.25)
     assert number(near["std"]) == pytest.approx(math.sqrt(2 * 0.15**2))
     assert near["n"] == "2"
-    assert number(rows[TA, "ood_recall_alone_minus_crowded"]["mean"]) == pytest.approx(0.4)
-    assert number(rows[TA, "iid_naming_minus_finding_loss"]["mean"]) == pytest.approx(0.2)
-    for name in ("iid_naming_minus_finding_loss", "iid_target_near_minus_far_AP_50"):
+    assert number(rows[TA, "ood_image_mean_recall_1_minus_over_10"]["mean"]) == pytest.approx(0.4)
+    assert number(rows[TA, "iid_classification_minus_localisation_loss"]["mean"]) == pytest.approx(
+        0.2
+    )
+    for name in ("iid_classification_minus_localisation_loss", "iid_target_near_minus_far_AP_50"):
         assert (rows[GU, name]["mean"], rows[GU, name]["n"]) == ("", "0")
 
 
@@ -416,7 +418,7 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     path["gone"].unlink()
     path["cut"].write_bytes(path["cut"].read_bytes()[:999])
     path["old"].write_text(
-        path["old"].read_text().replace('"schema_version":1', '"schema_version":0')
+        path["old"].read_text().replace('"schema_version":2', '"schema_version":0')
     )
     write_evaluation(
         sweep.eval_dir, evaluation("alien", benchmark={**digest, "species_taxonomy.csv": "a" * 64})
@@ -425,7 +427,7 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     write_evaluation(
         sweep.eval_dir, evaluation("loose", benchmark=digest, config__iou_threshold=0.3)
     )
-    path["odd"].write_text('{"schema_version": 1, "model": "odd"}')
+    path["odd"].write_text('{"schema_version": 2, "model": "odd"}')
     problems = {p.kind: p for p in sweep.faults()}
     assert set(problems) == {
         "missing-summary", "not-json", "schema-version", "other-benchmark", "other-model",
@@ -443,9 +445,9 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
 
 
 def test_another_version_that_would_still_parse_is_refused(sweep):
-    sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "schema_version": 2})])
+    sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "schema_version": 3})])
     (problem,) = sweep.faults()
-    assert (problem.kind, problem.found) == ("schema-version", "schema_version 2")
+    assert (problem.kind, problem.found) == ("schema-version", "schema_version 3")
 
 
 def test_summaries_that_are_not_in_the_manifest_are_listed_and_left_out(sweep, digest):
@@ -453,7 +455,7 @@ def test_summaries_that_are_not_in_the_manifest_are_listed_and_left_out(sweep, d
     write_evaluation(sweep.eval_dir, evaluation("other", 0.9, benchmark=digest))
     write_evaluation(sweep.eval_dir, evaluation("more", 0.9, benchmark=digest), nested=True)
     table = sweep.run()
-    assert table.ignored == ["more", "other"]
+    assert table.unlisted_summaries == ["more", "other"]
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
 
 
@@ -464,7 +466,7 @@ def test_summaries_in_a_folder_a_model_and_beside_each_other(sweep, digest):
     sweep.run()  # the same twice is no doubt
     write_evaluation(sweep.eval_dir, evaluation("m", 0.6, benchmark=digest), nested=True)
     (problem,) = sweep.faults()
-    assert problem.kind == "two-summaries"
+    assert problem.kind == "duplicate-summary"
     (sweep.eval_dir / "m_summary.json").unlink()
     sweep.run()
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.6"
@@ -478,11 +480,11 @@ def test_nothing_evaluated_is_an_error_even_when_models_may_be_missing(sweep):
 
 def test_model_that_is_left_out_is_missing_even_with_a_summary(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "1", 1), 0.9)])
-    table = sweep.run(allow_missing=True, leave_out=["n"])
+    table = sweep.run(allow_missing=True, exclude=["n"])
     assert [m.model for m in table.missing] == ["n"]
-    assert table.ignored == []
+    assert table.unlisted_summaries == []
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
-    assert [p.kind for p in sweep.faults(leave_out=["n"])] == ["missing-summary"]
+    assert [p.kind for p in sweep.faults(exclude=["n"])] == ["missing-summary"]
 
 
 def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):

@@ -46,7 +46,7 @@ def read_split(benchmark, split):
 def tree(tmp_path_factory):
     """A small benchmark on disk with one model."""
     return write_synthetic(
-        tmp_path_factory.mktemp("synthetic"), scale=0.02, seed=3, boxes_per_specimen=12, jobs=1
+        tmp_path_factory.mktemp("synthetic"), scale=0.02, seed=3, detections_per_specimen=12, jobs=1
     )
 
 
@@ -338,7 +338,7 @@ def test_predictions_are_sound(tree):
 
 
 def test_same_options_give_the_same_bytes_and_another_seed_does_not(tree, tmp_path):
-    options = {"scale": 0.02, "boxes_per_specimen": 12}
+    options = {"scale": 0.02, "detections_per_specimen": 12}
     again = write_synthetic(tmp_path / "again", seed=3, jobs=2, **options)
     assert files_of(tmp_path / "again") == files_of(tree.benchmark_dir.parent)
     assert again.n_detections == tree.n_detections
@@ -349,7 +349,7 @@ def test_same_options_give_the_same_bytes_and_another_seed_does_not(tree, tmp_pa
 
 
 def test_a_sweep_is_the_same_however_many_processes_make_it(tmp_path):
-    options = {"scale": 0.001, "seed": 1, "sweep": True, "boxes_per_specimen": 2}
+    options = {"scale": 0.001, "seed": 1, "sweep": True, "detections_per_specimen": 2}
     made = write_synthetic(tmp_path / "a", jobs=1, **options)
     write_synthetic(tmp_path / "b", jobs=2, **options)
     assert made.n_models == 153
@@ -380,15 +380,15 @@ def test_what_this_command_did_not_make_is_never_touched(tmp_path):
 
 
 def test_an_earlier_call_is_replaced_whole(tmp_path):
-    write_synthetic(tmp_path, scale=0.001, boxes_per_specimen=2, sweep=True)
-    write_synthetic(tmp_path, scale=0.001, boxes_per_specimen=2)
+    write_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
+    write_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)
     assert [p.name for p in (tmp_path / "predictions").iterdir()] == ["alder_gu_kall_s0"]
     assert len(read_csv(tmp_path / "manifest.csv")) == 1
 
 
 def test_values_out_of_range_are_all_named_at_once(tmp_path):
     with pytest.raises(UsageError) as caught:
-        write_synthetic(tmp_path / "x", scale=0, test_scale=2, seed=-1, boxes_per_specimen=0)
+        write_synthetic(tmp_path / "x", scale=0, test_scale=2, seed=-1, detections_per_specimen=0)
     for name in ("scale", "test scale", "seed", "boxes per specimen"):
         assert name in str(caught.value)
     assert not (tmp_path / "x").exists()
@@ -398,7 +398,8 @@ def test_command_line(tmp_path):
     from benchmark_eval.cli.synth import command
 
     result = CliRunner().invoke(
-        command, ["--output-dir", str(tmp_path), "--scale", "0.001", "--boxes-per-specimen", "3"]
+        command,
+        ["--output-dir", str(tmp_path), "--scale", "0.001", "--detections-per-specimen", "3"],
     )
     assert result.exit_code == 0, result.output
     assert "1 model" in result.output

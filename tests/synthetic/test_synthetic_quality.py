@@ -32,12 +32,12 @@ class Scored:
         match = localise(self.detections, truth, self.pairs, 0.5)
         self.hits = match
         self.found = np.zeros(len(truth.image), bool)
-        self.found[match.hit_truth] = True
+        self.found[match.matched_truth] = True
         self.scored = ~truth.crowd
         self.beside = np.bincount(truth.image)[truth.image]
-        self.named = self.detections.category[match.hit]
-        self.true = truth.category[match.hit_truth]
-        self.score = self.detections.score[match.hit]
+        self.named = self.detections.category[match.true_positive]
+        self.true = truth.category[match.matched_truth]
+        self.score = self.detections.score[match.true_positive]
 
     def recall(self, where=True):
         return self.found[self.scored & where].mean()
@@ -113,7 +113,7 @@ def test_full_data_is_near_the_cards_reference_results(bench):
     iid = [score("iid_test", *full, seed) for seed in range(3)]
     assert 0.90 < np.mean([s.recall() for s in iid]) < 0.96
     assert 0.55 < np.mean([s.accuracy for s in iid]) < 0.66
-    assert np.mean([np.median(s.hits.hit_iou) for s in iid]) == pytest.approx(0.98, abs=0.01)
+    assert np.mean([np.median(s.hits.matched_iou) for s in iid]) == pytest.approx(0.98, abs=0.01)
     ood = [score("semantic_ood", *full, seed) for seed in range(3)]
     assert 0.75 < np.mean([s.recall() for s in ood]) < 0.87
     assert np.mean([s.score.mean() for s in ood]) < np.mean([s.score.mean() for s in iid]) - 0.05
@@ -126,7 +126,7 @@ def test_field_photographs_are_hard_to_find_beetles_in(bench):
     assert 0.1 < field / iid < 0.45
     found = score("inat_test", "global_uniform", "all")
     assert 0.15 < found.recall() < 0.5
-    assert np.median(found.hits.hit_iou) > 0.85
+    assert np.median(found.hits.matched_iou) > 0.85
     assert found.score.mean() < 0.4
 
 
@@ -187,7 +187,7 @@ def test_boxes_are_hits_duplicates_crowd_hits_and_false_alarms(bench):
     iid = score("iid_test", "global_uniform", "all")
     near = set(iid.pairs.detection[iid.pairs.iou >= 0.5].tolist())
     on_crowd = set(iid.pairs.detection[(iid.pairs.iou >= 0.5) & iid.pairs.crowd].tolist())
-    duplicates = near - set(iid.hits.hit.tolist()) - on_crowd
+    duplicates = near - set(iid.hits.true_positive.tolist()) - on_crowd
     alarms = len(iid.detections) - len(near)
     assert len(on_crowd) > 1000
     assert len(duplicates) > 500

@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "gt" / "c.txt").symlink_to("nowhere")
     os.mkfifo(tmp_path / "gt" / "d.txt")
     problems = problems_of(tmp_path)
-    assert [p.kind for p in problems] == ["unreadable-file"] * 3
+    assert [p.kind for p in problems] == ["unreadable"] * 3
     assert "b.txt: found a folder; wanted a text file" in str(problems[0])
     assert "c.txt: found no regular file" in str(problems[1])
 
@@ -232,7 +232,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "read_bytes", refused)  # the administrator may read everything
     problems = problems_of(tmp_path)
-    assert [p.kind for p in problems] == ["unreadable-file"] * 2
+    assert [p.kind for p in problems] == ["unreadable"] * 2
     assert "gt/a.txt: found Permission denied on reading" in str(problems[0])
 
 
@@ -242,7 +242,7 @@ def test_two_files_of_one_image(tmp_path):
     if len(list((tmp_path / "gt").iterdir())) == 1:
         pytest.skip("a file system without capitals")
     problems = problems_of(tmp_path)
-    assert [p.kind for p in problems] == ["two-files"]
+    assert [p.kind for p in problems] == ["duplicate-file"]
     assert "a.TXT beside it" in str(problems[0])
 
 
@@ -383,5 +383,5 @@ def test_any_line_gives_a_box_or_a_problem(words, kind):
     elif line.strip():
         problem = text._explain(line, kind, "a.txt", "line 1")
         assert problem.found
-        assert problem.wanted
+        assert problem.expected
         assert len(str(problem)) < 500

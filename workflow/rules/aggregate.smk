@@ -35,7 +35,7 @@ rule aggregate:
         manifest=lambda wildcards: str(PLAN.config.manifest),
         eval_dir=lambda wildcards: MODELS_FOLDER,
         allow_missing=PLAN.config.allow_missing,
-        leave_out=list(PLAN.missing),
-        own_metrics=str(PLAN.config.own_metrics or ""),
+        exclude=list(PLAN.missing),
+        custom_metrics=str(PLAN.config.custom_metrics or ""),
     script:
         "../scripts/aggregate.py"

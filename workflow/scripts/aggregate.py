@@ -17,7 +17,7 @@ with job(
         benchmark=snakemake.input.index,
         output_dir=Path(snakemake.output.aggregated).parent,
         allow_missing=snakemake.params.allow_missing,
-        leave_out=snakemake.params.leave_out,
-        own_metrics=snakemake.params.own_metrics or None,
+        exclude=snakemake.params.exclude,
+        custom_metrics=snakemake.params.custom_metrics or None,
         stamp=snakemake.input.stamp,
     )

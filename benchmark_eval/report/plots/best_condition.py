@@ -5,11 +5,12 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from benchmark_eval.inputs.manifest import budget_text
+from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import Lookup, Series
-from benchmark_eval.report.sentences import best_cut
-from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL, SPLITS
-from benchmark_eval.sweep.summaries import APART
+from benchmark_eval.report.sentences import best_threshold
+from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL
+from benchmark_eval.sweep.summaries import DISJOINT_STRATA
 from benchmark_eval.sweep.tables import Aggregated, DensityRow, OperatingRow
 
 CUTS = {
@@ -32,7 +33,7 @@ def operating(table: Aggregated) -> Figure:
         return figures.blank(title, "No condition has a defined AP in distribution.")
     look = Lookup(table)
     names = list(dict.fromkeys(row.architecture for row in rows))
-    splits = [split for split in SPLITS if any(row.split == split for row in rows)]
+    splits = [split for split in TEST_SPLITS if any(row.split == split for row in rows)]
     styles = [
         figures.Look(label, figures.PALETTE[at], "", figures.DASHES[at])
         for at, label in enumerate(CUTS.values())
@@ -43,7 +44,7 @@ def operating(table: Aggregated) -> Figure:
             cells = [row for row in rows if (row.architecture, row.split) == (name, split)]
             for style, key in zip(styles, CUTS, strict=True):
                 _cut_line(panel, cells, key, style)
-            chosen = best_cut(table, name)
+            chosen = best_threshold(table, name)
             if chosen is not None:
                 panel.axvline(
                     chosen.confidence,
@@ -96,7 +97,7 @@ def _cut_line(
 
 
 FOUND = "image_mean_recall"
-NAMED = "image_mean_species_accuracy_given_det"
+NAMED = "image_mean_classification_given_detection_acc"
 
 
 def density(table: Aggregated, metric: str) -> Figure:
@@ -110,7 +111,7 @@ def density(table: Aggregated, metric: str) -> Figure:
     rows = [
         row
         for row in table.density_curves
-        if (row.architecture, row.regime, row.k_or_p) in chosen and row.stratum in APART
+        if (row.architecture, row.regime, row.k_or_p) in chosen and row.stratum in DISJOINT_STRATA
     ]
     columns = [("iid_test", ""), ("inat_test", "")]
     if metric == FOUND:
@@ -140,19 +141,22 @@ def density(table: Aggregated, metric: str) -> Figure:
             series = Series(
                 f"{name}|{place}|{metric}",
                 tuple(
-                    (APART.index(row.stratum), row.metrics[metric])
+                    (DISJOINT_STRATA.index(row.stratum), row.metrics[metric])
                     for row in here
                     if row.architecture == name and row.metrics[metric].n
                 ),
-                look.density_dots(name, place, metric, APART),
+                look.density_dots(name, place, metric, DISJOINT_STRATA),
             )
             figures.draw_series(panel, series, styles[at], shift=shift[at], complete=most[name])
             drawn.append(series)
-        counts = [_images([row for row in here if row.stratum == s], metric) for s in APART]
+        counts = [
+            _images([row for row in here if row.stratum == s], metric) for s in DISJOINT_STRATA
+        ]
         panel.set_xticks(
-            range(len(APART)), [f"{s}\n({n})" for s, n in zip(APART, counts, strict=True)]
+            range(len(DISJOINT_STRATA)),
+            [f"{s}\n({n})" for s, n in zip(DISJOINT_STRATA, counts, strict=True)],
         )
-        panel.set_xlim(-0.5, len(APART) - 0.5)
+        panel.set_xlim(-0.5, len(DISJOINT_STRATA) - 0.5)
         panel.set_title(
             f"{SPLIT_LABEL[split]},\n{BAND_LABEL[band]}" if band else SPLIT_LABEL[split]
         )
@@ -177,6 +181,6 @@ def _images(rows: list[DensityRow], metric: str) -> str:
         return "0"
     if metric == FOUND:
         return f"{rows[0].n_images:,}"
-    means = [row.metrics["n_images_with_hit"].mean or 0.0 for row in rows]
+    means = [row.metrics["n_images_with_tp"].mean or 0.0 for row in rows]
     ends = dict.fromkeys(f"{end:,.0f}" for end in (min(means), max(means)))
     return "\N{EN DASH}".join(ends) + f" of {rows[0].n_images:,}"

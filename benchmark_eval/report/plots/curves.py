@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.report.lookup import BY_NAME
 from benchmark_eval.report.plots.budget_panels import by_architecture, by_part
-from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL, SPLIT_PREFIX, SPLITS
+from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL, SPLIT_PREFIX
 from benchmark_eval.sweep.tables import Aggregated
 
 
@@ -15,7 +16,7 @@ def learning(table: Aggregated, metric: str) -> Figure:
     return by_architecture(table, [metric], BY_NAME[metric].label)
 
 
-def carrying_over(table: Aggregated) -> Figure:
+def generalization_gaps(table: Aggregated) -> Figure:
     """What is lost from curated photographs to field photographs and to unseen species."""
     return by_architecture(
         table,
@@ -90,7 +91,7 @@ def confidence(table: Aggregated) -> Figure:
     """Mean confidence on each split."""
     return by_part(
         table,
-        [(f"{SPLIT_PREFIX[split]}_mean_confidence", SPLIT_LABEL[split]) for split in SPLITS],
+        [(f"{SPLIT_PREFIX[split]}_mean_confidence", SPLIT_LABEL[split]) for split in TEST_SPLITS],
         "Mean confidence of hits and false positives",
         "mean confidence",
     )
@@ -100,7 +101,7 @@ def calibration_error(table: Aggregated) -> Figure:
     """Expected calibration error on each split."""
     return by_part(
         table,
-        [(f"{SPLIT_PREFIX[split]}_ECE", SPLIT_LABEL[split]) for split in SPLITS],
+        [(f"{SPLIT_PREFIX[split]}_ECE", SPLIT_LABEL[split]) for split in TEST_SPLITS],
         "Expected calibration error: distance of confidence from the share of hits",
         "ECE",
     )

@@ -49,7 +49,7 @@ def _dropped(evidence: Evidence) -> Iterator[str]:
 
 _IN_PIXELS = "boxes [x, y, w, h] in pixels of the image as published"
 _OWN_IDS = "category ids of the benchmark's annotation files"
-WANTED = {
+EXPECTED = {
     "another split": "the predictions of this split",
     "normalised boxes": _IN_PIXELS,
     "box layout": _IN_PIXELS,
@@ -120,17 +120,17 @@ def notes_of(evidence: Evidence) -> list[str]:
     beyond = int(evidence.beyond.sum())
     held_out, _ = held_out_detections(evidence)
     notes = []
-    if predictions.n_left_out:
+    if predictions.n_out_of_vocabulary:
         # the benchmark's evaluator drops these too, before every metric family
         notes.append(
-            f"{counted(predictions.n_left_out, 'prediction')} left out: the category is in the "
-            f"benchmark but not among those that {truth.name} lists"
+            f"{counted(predictions.n_out_of_vocabulary, 'prediction')} left out: the category is "
+            f"in the benchmark but not among those that {truth.name} lists"
         )
     if not len(predictions):
         notes.append("no prediction: every specimen is missed")
     elif without:
         of_what = ""
-        if (per_image[predictions.left_out.image] == 0).any():
+        if (per_image[predictions.out_of_vocabulary.image] == 0).any():
             of_what = f" of a category that {truth.name} lists"
         notes.append(f"{without:,} of {counted(n_images, 'image')} without a prediction{of_what}")
     if cut.any():
@@ -143,7 +143,7 @@ def notes_of(evidence: Evidence) -> list[str]:
         notes.append(f"{counted(empty, 'box', 'boxes')} without width or height: false positives")
     if 0 < beyond < OUTSIDE_SHARE * len(predictions):
         notes.append(f"{counted(beyond, 'box ends', 'boxes end')} outside the image")
-    if 0 < held_out < HELD_OUT_SHARE * (len(predictions) + predictions.n_left_out):
+    if 0 < held_out < HELD_OUT_SHARE * (len(predictions) + predictions.n_out_of_vocabulary):
         notes.append(
             f"{counted(held_out, 'detection names', 'detections name')} a species that no "
             "training image holds"

@@ -51,7 +51,7 @@ class Evidence:
     @cached_property
     def best(self) -> Detections:
         """The best box of each image that holds a specimen, left-out categories included."""
-        kept, left = self.predictions, self.predictions.left_out
+        kept, left = self.predictions, self.predictions.out_of_vocabulary
         image, score = joined(kept.image, left.image), joined(kept.score, left.score)
         highest = np.full(len(self.truth.image_ids), -1.0)
         np.maximum.at(highest, image, score)

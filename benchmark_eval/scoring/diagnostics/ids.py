@@ -121,7 +121,7 @@ def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
     untrained = categories.n_train_images <= 0
     if untrained.all():
         return 0, []  # nothing is known about training
-    times = np.bincount(evidence.predictions.left_out.category, minlength=len(untrained))
+    times = np.bincount(evidence.predictions.out_of_vocabulary.category, minlength=len(untrained))
     times += np.bincount(evidence.predictions.category, minlength=len(untrained))
     return int(times[untrained].sum()), categories.ids[untrained & (times > 0)].tolist()
 
@@ -129,7 +129,7 @@ def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
 def held_out_ids(evidence: Evidence) -> Iterator[str]:
     """Many detections named as a species that no training image holds."""
     count, ids = held_out_detections(evidence)
-    n = len(evidence.predictions) + len(evidence.predictions.left_out)
+    n = len(evidence.predictions) + len(evidence.predictions.out_of_vocabulary)
     if count and count >= HELD_OUT_SHARE * n:
         shown = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
         yield (

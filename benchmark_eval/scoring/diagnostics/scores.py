@@ -22,10 +22,10 @@ ENOUGH_FOR_TIES = 10_000
 """Detections, evenly over the file, that tell how often scores tie."""
 REPEATED_SHARE = 0.001
 """Share of detections that repeat another to the last digit; suppression leaves none."""
-CUT_SCORE = 0.05
+MIN_SCORE_THRESHOLD = 0.05
 """Smallest score from which the tail that AP counts is missing; 0.001 is what predictions of this
 benchmark are made with."""
-ENOUGH_TO_CUT = 100
+ENOUGH_FOR_THRESHOLD = 100
 """Detections below which a smallest score says nothing."""
 ENOUGH_AT_EDGE = 30
 """Detections in the lowest twentieth of the span of scores from which it may be an edge ..."""
@@ -62,11 +62,11 @@ def tied_scores(evidence: Evidence) -> Iterator[str]:
 
 def score_threshold(evidence: Evidence) -> Iterator[str]:
     """Scores that end above zero as if cut."""
-    kept, left = evidence.predictions, evidence.predictions.left_out
+    kept, left = evidence.predictions, evidence.predictions.out_of_vocabulary
     score = joined(kept.score, left.score)
     n = len(score)
     least, most = float(score.min(initial=1.0)), float(score.max(initial=0.0))
-    if n < ENOUGH_TO_CUT or least < CUT_SCORE or most == least:
+    if n < ENOUGH_FOR_THRESHOLD or least < MIN_SCORE_THRESHOLD or most == least:
         return
     edge, near = (int(np.count_nonzero(score <= least + k * (most - least) / 20)) for k in (1, 4))
     per_image = np.bincount(joined(kept.image, left.image), minlength=len(evidence.truth.image_ids))

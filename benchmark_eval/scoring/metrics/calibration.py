@@ -19,7 +19,7 @@ def calibration(data: SplitData) -> Calibration:
     between the bin's mean confidence and its share of hits.
     """
     score = data.detections.score[data.local.judged]
-    hit = data.is_hit[data.local.judged]
+    hit = data.is_tp[data.local.judged]
     inner = np.linspace(0, 1, BINS + 1)[1:-1]
     which = np.searchsorted(inner, score, side="right")
     count = np.bincount(which, minlength=BINS)

@@ -19,8 +19,8 @@ def chance(data: SplitData) -> Chance:
     """
     categories = data.categories
     wrong = ~data.agreement.species
-    true = data.hit_true[wrong]
-    named = categories.name_code[data.hit_named]
+    true = data.gt_category[wrong]
+    named = categories.name_code[data.pred_category]
     f = np.bincount(named, minlength=int(categories.name_code.max(initial=0)) + 1) / max(
         len(named), 1
     )
@@ -45,7 +45,7 @@ def chance(data: SplitData) -> Chance:
     genus, genus_chance = rank(categories.genus_code, data.agreement.genus)
     tribe, tribe_chance = rank(categories.tribe_code, data.agreement.tribe)
     return Chance(
-        n_wrong=len(true),
+        n_misidentified=len(true),
         observed_genus=genus,
         expected_genus=genus_chance,
         enrichment_genus=ratio(genus, genus_chance),

@@ -17,16 +17,18 @@ def confusions(data: SplitData) -> list[Confusion]:
     categories = data.categories
     wrong = ~data.agreement.species
     k = len(categories.ids)
-    pair, count = np.unique(data.hit_true[wrong] * k + data.hit_named[wrong], return_counts=True)
+    pair, count = np.unique(
+        data.gt_category[wrong] * k + data.pred_category[wrong], return_counts=True
+    )
     most = np.argsort(-count, kind="stable")[:LISTED]
-    found = np.bincount(data.hit_true, minlength=k)
+    found = np.bincount(data.gt_category, minlength=k)
     genus = categories.genus_code
     return [
         Confusion(
-            true_species=categories.names[true],
-            named_species=categories.names[named],
+            gt_species=categories.names[true],
+            pred_species=categories.names[named],
             n=int(n),
-            n_found=int(found[true]),
+            n_matched_tp=int(found[true]),
             same_genus=bool(genus[true] == genus[named] and genus[true] >= 0),
         )
         for (true, named), n in zip(

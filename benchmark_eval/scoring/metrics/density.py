@@ -15,7 +15,7 @@ FEW = 10
 
 
 def density(data: SplitData) -> Density:
-    """Recall and naming for images of 1, 2-10, > 10 and > 1 specimens, crowd counted.
+    """Recall and naming for images of 1, 2 to 10, > 10 and > 1 specimens, crowd counted.
 
     Pooled over specimens, and as a mean over the images that hold a scored specimen. On
     semantic_ood also for each band's specimens. From the split's localisation matching.
@@ -35,8 +35,8 @@ def _strata(data: SplitData, keep: Bools) -> DensityStrata:
     n_images = len(truth.image_ids)
     specimens = np.bincount(truth.image, minlength=n_images)
     n_gt = np.bincount(truth.image[keep & ~truth.crowd], minlength=n_images)
-    kept_hit = keep[data.local.hit_truth]
-    image = truth.image[data.local.hit_truth]
+    kept_hit = keep[data.local.matched_truth]
+    image = truth.image[data.local.matched_truth]
     n_hits = np.bincount(image[kept_hit], minlength=n_images)
     n_right = np.bincount(image[kept_hit & data.agreement.species], minlength=n_images)
 
@@ -57,13 +57,13 @@ def _stratum(images: Bools, n_gt: Ints, n_hits: Ints, n_right: Ints) -> DensityS
     each: Floats = right[with_hit] / hits[with_hit]
     return DensityStratum(
         n_images=len(gt),
-        n_images_with_hit=int(with_hit.sum()),
+        n_images_with_tp=int(with_hit.sum()),
         n_gt=int(gt.sum()),
         n_matched_tp=int(hits.sum()),
         recall=share(int(hits.sum()), int(gt.sum())),
-        species_accuracy_given_det=share(int(right.sum()), int(hits.sum())),
+        classification_given_detection_acc=share(int(right.sum()), int(hits.sum())),
         species_recall=share(int(right.sum()), int(gt.sum())),
         image_mean_recall=mean(hits / gt),
-        image_mean_species_accuracy_given_det=mean(each),
+        image_mean_classification_given_detection_acc=mean(each),
         image_mean_species_recall=mean(right / gt),
     )

@@ -21,7 +21,7 @@ def detection_cap(data: SplitData, suite: Suite, match: Match) -> DetectionCap:
     over = np.maximum(per_image - CAPS[-1], 0)
     return DetectionCap(
         n_images_over_100=int(np.count_nonzero(over)),
-        n_boxes_over_100=int(over.sum()),
+        n_detections_over_100=int(over.sum()),
         AR_100=recall_at(suite, match, data.truth, CAPS[-1]),
         AR_300=recall_at(suite, match, data.truth, HIGHER_CAP),
         AR_uncapped=recall_at(suite, match, data.truth, None),

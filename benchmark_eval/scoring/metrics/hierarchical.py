@@ -17,9 +17,9 @@ def hierarchical(data: SplitData) -> Hierarchical:
     Cumulative, from the localisation matching (benchmark evaluator). Bands without a hit are
     absent; a blank band is no band.
     """
-    n = len(data.local.hit)
+    n = len(data.local.true_positive)
     agree = data.agreement
-    band = np.array([*data.categories.distance_band, ""])[data.hit_true] if n else np.array([""])
+    band = np.array([*data.categories.distance_band, ""])[data.gt_category] if n else np.array([""])
     found = [b for b in sorted(set(band.tolist()), key=_nearest_first) if b]
     return Hierarchical(
         n_matched=n,

@@ -67,9 +67,9 @@ def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Score
     else:
         local = data.local
     ap_50, ap_50_95, ar_100 = band_ap(score(ours, detections, truth, match, 1))
-    of_band = keep[local.hit_truth]
-    hit, hit_truth = local.hit[of_band], local.hit_truth[of_band]
-    agree = agreement(data.categories, detections.category[hit], truth.category[hit_truth])
+    of_band = keep[local.matched_truth]
+    hit, matched_truth = local.true_positive[of_band], local.matched_truth[of_band]
+    agree = agreement(data.categories, detections.category[hit], truth.category[matched_truth])
     n = len(hit)
     return OodBand(
         n_species=len(np.unique(truth.category[keep])),

@@ -18,7 +18,7 @@ def operating_point(data: SplitData) -> OperatingPoint:
     worse ones changes no match. The best F1 is sought over all scores that occur; on a tie the
     highest confidence wins.
     """
-    cuts = _Cuts(data)
+    cuts = _Thresholds(data)
     grid = np.arange(101) / 100
     curve = [cuts.at(float(c)) for c in grid]
     return OperatingPoint(
@@ -31,7 +31,7 @@ def operating_point(data: SplitData) -> OperatingPoint:
             recall=[p.recall for p in curve],
             F1=[p.F1 for p in curve],
             species_recall=[p.species_recall for p in curve],
-            false_alarms_per_image=[p.false_alarms_per_image for p in curve],
+            false_positives_per_image=[p.false_positives_per_image for p in curve],
         ),
     )
 
@@ -44,14 +44,14 @@ def _scores_of(rows: Ints, detections: Detections) -> Floats:
     return detections.score[order[wanted[order]]]
 
 
-class _Cuts:
+class _Thresholds:
     """Scores ascending, with how many of each kind stand at or above each."""
 
     def __init__(self, data: SplitData) -> None:
         local = data.local
         self.judged = _scores_of(local.judged, data.detections)
-        self.hits = _scores_of(local.hit, data.detections)
-        self.right = _scores_of(local.hit[data.agreement.species], data.detections)
+        self.hits = _scores_of(local.true_positive, data.detections)
+        self.right = _scores_of(local.true_positive[data.agreement.species], data.detections)
         self.n_gt = data.truth.n_scored
         self.n_images = len(data.truth.image_ids)
 
@@ -70,7 +70,7 @@ class _Cuts:
             recall=share(hits, self.n_gt),
             F1=share(2 * hits, kept + self.n_gt) if self.n_gt else None,
             species_recall=share(right, self.n_gt),
-            false_alarms_per_image=share(kept - hits, self.n_images),
+            false_positives_per_image=share(kept - hits, self.n_images),
         )
 
     def best(self) -> OperatingPointAt:
@@ -83,7 +83,7 @@ class _Cuts:
                 recall=None,
                 F1=None,
                 species_recall=None,
-                false_alarms_per_image=None,
+                false_positives_per_image=None,
             )
         f1 = 2 * self._above(self.hits, cuts) / (self._above(self.judged, cuts) + self.n_gt)
         return self.at(float(cuts[int(np.argmax(f1))]))

@@ -12,11 +12,11 @@ from benchmark_eval.scoring.split_data import SplitData
 def per_species(data: SplitData, scores: Scores) -> dict[str, SpeciesScore]:
     """AP (COCO, area all, 100 detections) and counts of every category the split lists.
 
-    Keyed by the category id as text. ``n_found`` and the right names are over the species'
+    Keyed by the category id as text. ``n_matched_tp`` and the right names are over the species'
     specimens in the localisation matching.
     """
     k = len(data.categories.ids)
-    true = data.hit_true
+    true = data.gt_category
     n_gt = data.truth.scored_per_category(k)
     found = np.bincount(true, minlength=k)
     right = np.bincount(true[data.agreement.species], minlength=k)
@@ -29,7 +29,7 @@ def per_species(data: SplitData, scores: Scores) -> dict[str, SpeciesScore]:
             AP_50=ap_50,
             AP_50_95=ap_50_95,
             n_gt=int(n_gt[row]),
-            n_found=int(found[row]),
+            n_matched_tp=int(found[row]),
             n_correct_species=int(right[row]),
             n_correct_genus=int(genus[row]),
         )

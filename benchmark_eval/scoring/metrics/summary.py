@@ -27,7 +27,7 @@ def headline(splits: Mapping[str, SplitEvaluation]) -> Headline:
 
 
 def summary(
-    splits: Mapping[str, SplitEvaluation], confidence: Mapping[str, HitConfidence]
+    splits: Mapping[str, SplitEvaluation], confidence: Mapping[str, TruePositiveConfidence]
 ) -> Summary:
     """All cross-split numbers (benchmark evaluator).
 
@@ -87,7 +87,7 @@ def _shared_species(iid: SplitEvaluation | None, inat: SplitEvaluation | None) -
     return out
 
 
-class HitConfidence:
+class TruePositiveConfidence:
     """Scores of a split's hits in the split's own localisation matching, and of each band's."""
 
     def __init__(self, score: Floats, band: np.ndarray[Any, np.dtype[np.str_]]) -> None:
@@ -95,7 +95,9 @@ class HitConfidence:
         self.by_band: dict[str, Floats] = {name: score[band == name] for name in OOD_BANDS}
 
 
-def _novelty(known: HitConfidence | None, novel: HitConfidence | None) -> dict[str, Any]:
+def _novelty(
+    known: TruePositiveConfidence | None, novel: TruePositiveConfidence | None
+) -> dict[str, Any]:
     """Can a confidence cut tell unseen species from known ones; the novelty score is 1 - score."""
     names = [
         f"{stem}_{band}"

@@ -1,8 +1,8 @@
 """Metrics of the user's own in the tables of a sweep: one function in one Python file.
 
-The file defines ``own_metrics(evaluation)``, which gets the typed result of one model
+The file defines ``custom_metrics(evaluation)``, which gets the typed result of one model
 (:class:`benchmark_eval.results.schema.Evaluation`) and returns names and numbers, None where a
-number is undefined. Each name becomes the columns ``own_<name>_mean``, ``_std`` and so on.
+number is undefined. Each name becomes the columns ``custom_<name>_mean``, ``_std`` and so on.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.results.schema import Evaluation
 
-FUNCTION = "own_metrics"
+FUNCTION = "custom_metrics"
 """What the file must define."""
-PREFIX = "own_"
+PREFIX = "custom_"
 """What tells columns of the user's own from ours."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class OwnMetrics:
+class CustomMetrics:
     """The user's function, where it stands, and the SHA-256 of that file."""
 
     file: str
@@ -58,7 +58,7 @@ class OwnMetrics:
         return InputError(
             [
                 Problem(
-                    "own-metrics",
+                    "custom-metrics",
                     self.file,
                     found,
                     "a dict from names (letters, digits, _) to finite numbers or None",
@@ -69,12 +69,12 @@ class OwnMetrics:
         )
 
 
-def load_own_metrics(path: str | Path) -> OwnMetrics:
+def load_custom_metrics(path: str | Path) -> CustomMetrics:
     """Read and run the file; InputError where that fails or it has no such function."""
 
     def fault(found: str) -> InputError:
         wanted = f"a Python file that defines {FUNCTION}(evaluation)"
-        return InputError([Problem("own-metrics", str(path), found, wanted)])
+        return InputError([Problem("custom-metrics", str(path), found, wanted)])
 
     try:
         source = Path(path).read_bytes()
@@ -88,7 +88,7 @@ def load_own_metrics(path: str | Path) -> OwnMetrics:
     function = names.get(FUNCTION)
     if not callable(function):
         raise fault(f"no function {FUNCTION}")
-    return OwnMetrics(str(path), hashlib.sha256(source).hexdigest(), function)
+    return CustomMetrics(str(path), hashlib.sha256(source).hexdigest(), function)
 
 
 def _is_fine(name: object, value: object) -> bool:

@@ -10,7 +10,7 @@ from benchmark_eval.cli.main import cli
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.sweep import read_aggregated
-from benchmark_eval.sweep.own_metrics import load_own_metrics
+from benchmark_eval.sweep.custom_metrics import load_custom_metrics
 
 ROWS = [
     ("a", "x", "global_uniform", "1", "0"),
@@ -50,7 +50,7 @@ def aggregated(tmp_path):
             [
                 *("aggregate", "--eval-dir", str(tmp_path / "eval")),
                 *("--manifest", str(tmp_path / "m.csv"), "--benchmark-dir", str(benchmark)),
-                *("--output-dir", str(tmp_path / "out"), "--own-metrics", str(path)),
+                *("--output-dir", str(tmp_path / "out"), "--custom-metrics", str(path)),
             ],
         )
         assert (done.exit_code == 0) is (code == 0), done.output
@@ -69,7 +69,7 @@ def test_numbers_become_columns_with_mean_and_n(own, aggregated):
         own("""
 MADE = {"a": 1.0, "b": 4, "c": None}
 
-def own_metrics(evaluation):
+def custom_metrics(evaluation):
     found = {"score": MADE[evaluation.model]}
     if evaluation.model == "b":
         found["only_b"] = evaluation.per_split["iid_test"].coco.AP_50
@@ -77,19 +77,19 @@ def own_metrics(evaluation):
 """)
     )
     one, five = table(out / "learning_curves.csv")
-    assert (one["own_score_mean"], one["own_score_n"]) == ("2.5", "2")
-    assert (five["own_score_mean"], five["own_score_n"]) == ("", "0")
-    assert (one["own_only_b_n"], five["own_only_b_n"]) == ("1", "0")
+    assert (one["custom_score_mean"], one["custom_score_n"]) == ("2.5", "2")
+    assert (five["custom_score_mean"], five["custom_score_n"]) == ("", "0")
+    assert (one["custom_only_b_n"], five["custom_only_b_n"]) == ("1", "0")
     assert list(one)[-2:] == ["missing_models", "identical_predictions"]
     rows = {row["model"]: row for row in table(out / "models.csv")}
-    assert [rows[m]["own_score"] for m in "abc"] == ["1.0", "4.0", ""]
-    assert [bool(rows[m]["own_only_b"]) for m in "abc"] == [False, True, False]
+    assert [rows[m]["custom_score"] for m in "abc"] == ["1.0", "4.0", ""]
+    assert [bool(rows[m]["custom_only_b"]) for m in "abc"] == [False, True, False]
 
 
 def test_what_was_run_is_on_record(own, aggregated):
-    path = own("def own_metrics(evaluation): return {}\n")
+    path = own("def custom_metrics(evaluation): return {}\n")
     table = read_aggregated(aggregated(path) / "aggregated.json")
-    assert table.inputs.options["own_metrics"] == load_own_metrics(path).digest
+    assert table.inputs.options["custom_metrics"] == load_custom_metrics(path).digest
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_was_run_is_on_record(own, aggregated):
     ],
 )
 def test_every_model_whose_numbers_are_none_is_named(own, aggregated, returned, found):
-    fault = aggregated(own(f"def own_metrics(evaluation): return {returned}\n"), code=1)
+    fault = aggregated(own(f"def custom_metrics(evaluation): return {returned}\n"), code=1)
     assert isinstance(fault, InputError)
     assert [p.record for p in fault.problems] == ["model 'a'", "model 'b'", "model 'c'"]
     assert all(found in p.found for p in fault.problems)
@@ -115,17 +115,17 @@ def test_every_model_whose_numbers_are_none_is_named(own, aggregated, returned, 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("own_metrics = 3", "no function own_metrics"),
-        ("def other(evaluation): return {}", "no function own_metrics"),
-        ("def own_metrics(", "SyntaxError"),
+        ("custom_metrics = 3", "no function custom_metrics"),
+        ("def other(evaluation): return {}", "no function custom_metrics"),
+        ("def custom_metrics(", "SyntaxError"),
         ("import no_such_module", "ModuleNotFoundError"),
     ],
 )
 def test_files_that_define_nothing(own, text, found):
     with pytest.raises(InputError, match=found):
-        load_own_metrics(own(text))
+        load_custom_metrics(own(text))
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="No such file"):
-        load_own_metrics(tmp_path / "none.py")
+        load_custom_metrics(tmp_path / "none.py")
