@@ -88,5 +88,5 @@ def _logged(log: str | None) -> contextlib.AbstractContextManager[None]:
     from benchmark_eval.pipeline.job import job
 
     if not log.endswith(".log"):  # it is written over, and must not be one of the inputs
-        raise UsageError(f"--log: found {log!r}; wanted is a file whose name ends in .log")
+        raise UsageError(f"--log: found {log!r}; expected is a file whose name ends in .log")
     return job(log)

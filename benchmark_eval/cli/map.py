@@ -16,7 +16,7 @@ class _Folder(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
-            self.fail("found an empty word; wanted a folder", param, ctx)
+            self.fail("found an empty word; expected a folder", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -31,7 +31,8 @@ def class_thresholds(
 
     if len(tokens) % 2:
         raise click.BadParameter(
-            f"found {len(tokens)} words ({' '.join(tokens)}); wanted pairs of a class and its IoU "
+            f"found {len(tokens)} words ({' '.join(tokens)}); expected pairs of a class and its IoU"
+            " "
             "(a name with blanks stands in quotes)",
             ctx,
             param,
@@ -42,12 +43,12 @@ def class_thresholds(
             value = float(text)
         except ValueError:
             raise click.BadParameter(
-                f"found {text!r} after class {name!r}; wanted an IoU above 0 and up to 1",
+                f"found {text!r} after class {name!r}; expected an IoU above 0 and up to 1",
                 ctx,
                 param,
             ) from None
         if class_name(name) in thresholds:
-            raise click.BadParameter(f"found class {name!r} twice; wanted it once", ctx, param)
+            raise click.BadParameter(f"found class {name!r} twice; expected it once", ctx, param)
         thresholds[class_name(name)] = value
     return thresholds
 

@@ -35,7 +35,7 @@ def unwritable(fault: UnicodeEncodeError) -> UsageError:
     name = fault.object[max(0, fault.start - 60) : fault.start + 60]
     return UsageError(
         f"{name!a}: found {letter!a}, which file names cannot hold while Python takes them to be "
-        f"{fault.encoding}; wanted UTF-8 (set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8)"
+        f"{fault.encoding}; expected UTF-8 (set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8)"
     )
 
 

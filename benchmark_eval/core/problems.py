@@ -20,6 +20,10 @@ LISTED_PER_KIND = 1000
 each file with a cause of its own."""
 
 
+_ABSENT = ("no ", "not ", "missing ")
+"""What is absent was not found: such words stand alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One fault of an input.
@@ -41,13 +45,13 @@ class Problem:
     mistake: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.finding()}; wanted {self.expected}"
+        text = f"{self.finding()}; expected {self.expected}"
         return f"{text} ({self.cause})" if self.cause else text
 
     def finding(self) -> str:
-        """Where it is and what was found there, without what is wanted."""
+        """Where it is and what was found there, without what is expected."""
         where = ", ".join(part for part in (self.file, self.record, self.field) if part)
-        return f"{where}: found {self.found}"
+        return f"{where}: {'' if self.found.startswith(_ABSENT) else 'found '}{self.found}"
 
 
 def render_problems(problems: Sequence[Problem]) -> str:

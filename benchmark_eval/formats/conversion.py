@@ -77,7 +77,7 @@ def read_boxes(
         raise UsageError(f"{path}: no such file or folder")
     if path.is_dir() != (known.place == "folder"):
         what = "a folder" if path.is_dir() else "a file"
-        raise UsageError(f"{path}: found {what}; wanted a {known.place} of {known.label}")
+        raise UsageError(f"{path}: found {what}; expected a {known.place} of {known.label}")
     faults = Faults(str(path))
     if not known.says("corners"):
         options = replace(options, pixels="edges")
@@ -125,7 +125,7 @@ def write_boxes(
 
 def _format(name: str) -> Format:
     if name not in FORMATS:
-        raise UsageError(f"format {name!r}; wanted one of {', '.join(FORMATS)}")
+        raise UsageError(f"format {name!r}; expected one of {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

@@ -93,8 +93,9 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
             and open_vocabulary > d.detection_recall
         ):
             yield (
-                f"    {open_vocabulary:.1%} of specimens are found when boxes named as a species that "
-                "this split does not list count too; such boxes are left out of all other numbers."
+                f"    {open_vocabulary:.1%} of specimens are found when boxes named as a species "
+                "that this split does not list count too; such boxes are left out of all other "
+                "numbers."
             )
         one, more = result.density.strata.one, result.density.strata.multi
         if one.n_gt and more.n_gt:

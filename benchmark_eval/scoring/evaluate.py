@@ -92,12 +92,12 @@ class Options:
             faults.append(f"splits: one stands twice in {', '.join(self.splits)}")
         number = isinstance(self.iou, int | float) and not isinstance(self.iou, bool)
         if not (number and 0 < self.iou <= 1):
-            faults.append(f"iou is {self.iou!r}; wanted is a number in (0, 1]")
+            faults.append(f"iou is {self.iou!r}; expected is a number in (0, 1]")
         if self.engine not in get_args(Engine):
-            faults.append(f"engine is {self.engine!r}; wanted is one of {get_args(Engine)}")
+            faults.append(f"engine is {self.engine!r}; expected is one of {get_args(Engine)}")
         if self.on_invalid not in get_args(OnInvalid):
             faults.append(
-                f"on_invalid is {self.on_invalid!r}; wanted is one of {get_args(OnInvalid)}"
+                f"on_invalid is {self.on_invalid!r}; expected is one of {get_args(OnInvalid)}"
             )
         if faults:
             raise UsageError("; ".join(faults))

@@ -56,7 +56,7 @@ def init_project(
     check_architectures(architectures)
     if benchmark_dir is not None and not (Path(benchmark_dir) / ANNOTATIONS).is_dir():
         raise UsageError(
-            f"{benchmark_dir}: found no folder {ANNOTATIONS.as_posix()}; wanted the unpacked "
+            f"{benchmark_dir}: found no folder {ANNOTATIONS.as_posix()}; expected the unpacked "
             "benchmark"
         )
     names = model_names(draws, architectures)

@@ -46,7 +46,7 @@ class OutputFolder:
         self.path = Path(path)
         for folder in inputs:
             if self.path.resolve() == Path(folder).resolve():
-                raise UsageError(f"{path}: found an input folder; wanted another one for results")
+                raise UsageError(f"{path}: found an input folder; expected another one for results")
         self._is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class OutputFolder:
 
     def _unwritable(self, fault: OSError) -> UsageError:
         reason = fault.strerror or type(fault).__name__
-        return UsageError(f"{self.path}: found {reason}; wanted a folder that can be written to")
+        return UsageError(f"{self.path}: found {reason}; expected a folder that can be written to")
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +95,7 @@ class OutputFolder:
         if taken:
             raise UsageError(
                 f"{self.path}: found files that no earlier run wrote ({', '.join(taken[:5])}"
-                f"{', ...' if len(taken) > 5 else ''}); wanted a new folder or one with results"
+                f"{', ...' if len(taken) > 5 else ''}); expected a new folder or one with results"
             )
 
     def publish(self) -> None:

@@ -116,7 +116,7 @@ def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], l
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
     except OSError as fault:
         reason = fault.strerror or type(fault).__name__
-        raise UsageError(f"{folder}: found {reason}; wanted a folder of images") from fault
+        raise UsageError(f"{folder}: found {reason}; expected a folder of images") from fault
     by_name: dict[str, list[Path]] = {}
     for path in files:
         if path.is_file():

@@ -50,13 +50,13 @@ def run_map(
     inputs with problems (InputError) remove them, because they describe those inputs no more.
     """
     if output_dir is None and (image_dir is not None or animate):
-        raise UsageError("pictures and animation: found no output folder; wanted one")
+        raise UsageError("pictures and animation: found no output folder; expected one")
     if animate and image_dir is None:
-        raise UsageError("animation: found no image folder; wanted the images to draw on")
+        raise UsageError("animation: found no image folder; expected the images to draw on")
     if image_dir is not None and not Path(image_dir).is_dir():
-        raise UsageError(f"{image_dir}: found no such folder; wanted a folder of images")
+        raise UsageError(f"{image_dir}: found no such folder; expected a folder of images")
     if not 0 <= draw_confidence <= 1:
-        raise UsageError(f"draw_confidence: found {draw_confidence:g}; wanted 0 to 1")
+        raise UsageError(f"draw_confidence: found {draw_confidence:g}; expected 0 to 1")
 
     def score() -> tuple[MapResult, Matches]:
         return score_folders(

@@ -193,21 +193,21 @@ def _check_options(
     iou: float, class_iou: Mapping[str, float], ignored: list[str], coordinates: str
 ) -> None:
     faults = [
-        f"{what}: found {value:g}; wanted an IoU above 0 and up to 1"
+        f"{what}: found {value:g}; expected an IoU above 0 and up to 1"
         + (" (a percentage? write it as a share)" if 1 < value <= 100 else "")
         for what, value in [("iou", iou), *((f"iou of {n!r}", v) for n, v in class_iou.items())]
         if not 0 < value <= 1
     ]
     if coordinates not in SIDE:
-        faults.append(f"coordinates: found {coordinates!r}; wanted {' or '.join(SIDE)}")
+        faults.append(f"coordinates: found {coordinates!r}; expected {' or '.join(SIDE)}")
     faults += [
-        f"class {name!r}: found an invisible character; wanted a name as the files hold it"
+        f"class {name!r}: found an invisible character; expected a name as the files hold it"
         for name in sorted({*class_iou, *ignored})
         if not name.isprintable()
     ]
     faults += [
         f"class {name!r}: found an IoU threshold for it and its name among the ignored classes; "
-        "wanted one of the two"
+        "expected one of the two"
         for name in sorted(class_iou.keys() & set(ignored))
     ]
     if faults:

@@ -79,7 +79,7 @@ def text_files(folder: str | Path) -> list[Path]:
         ]
     except OSError as fault:
         reason = fault.strerror or type(fault).__name__
-        raise UsageError(f"{folder}: found {reason}; wanted a folder of text files") from fault
+        raise UsageError(f"{folder}: found {reason}; expected a folder of text files") from fault
     return sorted(found, key=lambda path: (path.stem, path.name))
 
 

@@ -127,12 +127,12 @@ CHANGES = {
     ),
     "a copy under another name": (
         lambda f: shutil.copy(f / _models("summary.json"), f / "results/models/other_summary.json"),
-        [f"found '{MODEL}'; wanted 'other'"],
+        [f"found '{MODEL}'; expected 'other'"],
         2,  # the tables name models that they have passed over
     ),
     "a model that is gone": (
         lambda f: shutil.rmtree(f / f"results/models/{MODEL}"),
-        [f"{MODEL}: found no summary", "aggregate again"],
+        [f"{MODEL}: no summary", "aggregate again"],
         3,
     ),
     "a number of a curve": (

@@ -18,18 +18,18 @@ def problems(n, file="a.json", kind="score", times=1):
 
 
 def test_a_problem_says_where_what_and_what_is_wanted():
-    assert str(problems(1)[0]) == "a.json, record 0, score: found 1.5; wanted 0 to 1"
-    assert str(Problem("k", "f", "x", "y", cause="z")) == "f: found x; wanted y (z)"
+    assert str(problems(1)[0]) == "a.json, record 0, score: found 1.5; expected 0 to 1"
+    assert str(Problem("k", "f", "x", "y", cause="z")) == "f: found x; expected y (z)"
 
 
 def test_few_problems_are_all_told_and_what_is_wanted_once():
     lines = render_problems([*problems(3), *problems(1, "b.json", kind="other")]).splitlines()
     assert lines == [
         "4 problems found",
-        "  a.json, record 0, score: found 1.5; wanted 0 to 1",
+        "  a.json, record 0, score: found 1.5; expected 0 to 1",
         "  a.json, record 1, score: found 1.5",
         "  a.json, record 2, score: found 1.5",
-        "  b.json, record 0, score: found 1.5; wanted 0 to 1",
+        "  b.json, record 0, score: found 1.5; expected 0 to 1",
     ]
 
 
@@ -91,7 +91,7 @@ def test_causes_without_end_are_cut_at_the_kind():
     many = [replace(one, cause=f"cause {k}") for k in range(600) for one in problems(2)]
     lines = render_problems([*many, *problems(1, kind="other")]).splitlines()
     assert len(lines) == 1 + 1000 + 1 + 1
-    assert lines[-2].endswith("found 1.5; wanted 0 to 1")
+    assert lines[-2].endswith("found 1.5; expected 0 to 1")
     assert lines[-1] == "  all files: 1,200 problems of kind 'score' in all"
 
 

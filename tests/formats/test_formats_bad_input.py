@@ -56,7 +56,7 @@ def test_unknown_class_names_come_with_the_nearest_and_how_many_boxes(convert, t
     assert "class 'ips_typographus' (3 boxes, first in 007.txt line 1)" in said
     assert "did you mean 'Ips typographus'? (--rename 'ips_typographus' 'Ips typographus')" in said
     assert "did you mean 'Hylastes ater'" in said
-    assert "class 'beetle' (1 boxes, first in 007.txt line 5); wanted a species of the" in said
+    assert "class 'beetle' (1 boxes, first in 007.txt line 5); expected a species of the" in said
     assert "(no name of it is like this)" in said
 
 
@@ -76,8 +76,8 @@ def test_rename_answers_that(benchmark, tmp_path):
     ("numbers", "args", "said"),
     [
         ((1, 2), (), "3 names, which may be counted from 0 or from 1"),
-        ((0, 2), (), "counted from 0, so that 0 is 'Hylastes ater'; wanted your word for it"),
-        ((1, 3), (), "counted from 1, so that 1 is 'Hylastes ater'; wanted your word for it"),
+        ((0, 2), (), "counted from 0, so that 0 is 'Hylastes ater'; expected your word for it"),
+        ((1, 3), (), "counted from 1, so that 1 is 'Hylastes ater'; expected your word for it"),
         ((0, 3), (), "class numbers 0 to 3"),
         ((0, 2), ("--first-class", "1"), "from 1 to 3 (counted from 0: --first-class 0)"),
         ((1, 3), ("--first-class", "0"), "from 0 to 2 (counted from 1: --first-class 1)"),
@@ -119,7 +119,7 @@ def test_numbers_without_names(convert, tmp_path):
     assert "--names" in said
     source = lay_file(tmp_path / "r.json", results((11, 99, [1, 1, 2, 2], 0.5)))
     said = convert(source, "--from", "detectron2", "--class-ids")
-    assert "category id 99; wanted an id of the benchmark (3 to 12)" in said
+    assert "category id 99; expected an id of the benchmark (3 to 12)" in said
     assert "class numbers of the model" in said
 
 
@@ -129,11 +129,11 @@ def test_numbers_without_names(convert, tmp_path):
         ("n.txt", "", "names.txt|n.txt"),
         ("n.txt", "a\n\nb\n", 'class 2 of 3: found ""'),
         ("n.txt", "a\nb\na\n", "'a', as class 1"),
-        ("n.yaml", "names: {a: b}\n", "wanted a text file with a name a line"),
+        ("n.yaml", "names: {a: b}\n", "expected a text file with a name a line"),
         ("n.yaml", "names: [a, 1]\n", "class 2 of 2: found 1"),
         ("n.yaml", "names: [", "n.yaml"),
         ("n.json", "{", "n.json"),
-        ("n.json", "[]", "wanted a text file with a name a line"),
+        ("n.json", "[]", "expected a text file with a name a line"),
     ],
 )
 def test_lists_of_names_that_are_none(convert, tmp_path, name, content, said):
@@ -148,12 +148,12 @@ def test_lists_of_names_that_are_none(convert, tmp_path, name, content, said):
 def test_files_on_one_side_only(convert, tmp_path):
     source = lay(tmp_path / "x", {"007.txt": OK, "alien.txt": OK, "42.txt": OK})
     said = convert(source)
-    assert "image 'alien': found no such image" in said
+    assert "image 'alien': no such image" in said
     assert "files of another split or another benchmark" in said
-    assert "image '42': found no such image" in said
+    assert "image '42': no such image" in said
     assert "it is an image id, not a file name" in said
-    assert "image 'beetle-a.jpg': found no file" in said
-    assert "image 'c.v2.png': found no file" in said
+    assert "image 'beetle-a.jpg': no file" in said
+    assert "image 'c.v2.png': no file" in said
     assert "--missing-is-empty" in said
     assert "007" not in said
 
@@ -184,7 +184,7 @@ def test_image_ids_and_file_numbers_are_not_mixed_up(convert, tmp_path, names):
     said = convert(
         ultralytics, "--from", "ultralytics-json", "--names", names, "--first-class", "1"
     )
-    assert "image 42: found no such image" in said
+    assert "image 42: no such image" in said
     assert "it is an image id; Ultralytics writes the file's name" in said
     coco = lay_file(tmp_path / "c.json", results((7, 3, [1, 1, 2, 2], 0.5)))
     assert "it is a file's name without zeros, as Ultralytics writes it" in convert(coco)
@@ -217,11 +217,11 @@ def test_every_bad_box_is_told_where_it_stands(convert, tmp_path):
     assert "half-written" in said
     source = lay(tmp_path / "d", {"beetle-a.json": [], "c.v2.json": []})
     said = convert(source, "--from", "darkflow")
-    assert "007.json record 0, box: found [50.0, 1.0, 20.0, 30.0]; wanted left <= right" in said
+    assert "007.json record 0, box: found [50.0, 1.0, 20.0, 30.0]; expected left <= right" in said
     assert "corners swapped, or width and height instead of right and bottom" in said
-    assert "007.json record 1, confidence: found 87.0; wanted a confidence from 0 to 1" in said
+    assert "007.json record 1, confidence: found 87.0; expected a confidence from 0 to 1" in said
     assert "percent instead of shares" in said
-    assert "007.json record 2, confidence: found NaN; wanted a confidence for all boxes" in said
+    assert "007.json record 2, confidence: found NaN; expected a confidence for all boxes" in said
 
 
 def test_faults_of_every_kind_come_in_one_message(convert, tmp_path):
@@ -233,9 +233,9 @@ def test_faults_of_every_kind_come_in_one_message(convert, tmp_path):
     }
     said = convert(lay(tmp_path / "v", files), to=("--to", "coco"))
     for part in (
-        "beetle-a.xml: found no element found",
-        "alien.xml object 1: found no xmin",
-        "image 'alien': found no such image",
+        "beetle-a.xml: no element found",
+        "alien.xml object 1: no xmin",
+        "image 'alien': no such image",
         "did you mean 'Ips typographus'",
         "c.v2.xml object 1, box: found [9.0, 2.0, 3.0, 4.0]",
         "5 problems found",
@@ -254,7 +254,7 @@ def test_boxes_outside_the_image(benchmark, convert, tmp_path):
     source = lay(tmp_path / "x", {"007.txt": text})
     said = convert(source, "--missing-is-empty")
     assert "3 problems" in said
-    assert "007.txt line 2, box: found [-2.0, 0.0, 50.0, 50.0]; wanted a box inside" in said
+    assert "007.txt line 2, box: found [-2.0, 0.0, 50.0, 50.0]; expected a box inside" in said
     assert "--outside clip" in said
     args = (source, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", benchmark, "--splits",
             "iid_test", "--missing-is-empty", "--outside")  # fmt: skip
@@ -274,41 +274,41 @@ def test_boxes_outside_the_image(benchmark, convert, tmp_path):
 def test_pixels_for_shares_and_shares_for_pixels(convert, tmp_path, names):
     yolo = lay(tmp_path / "y", {"007.txt": "1 100 50 20 10 0.9\n"})
     said = convert(yolo, "--from", "yolo", "--names", names, "--missing-is-empty")
-    assert "007.txt line 1, box: found [100.0, 50.0, 20.0, 10.0]; wanted centre" in said
+    assert "007.txt line 1, box: found [100.0, 50.0, 20.0, 10.0]; expected centre" in said
     assert "pixels instead of shares" in said
     shares = lay_file(
         tmp_path / "r.json", results(*((11, 3, [0.1, 0.2, 0.5, 0.5], 0.5) for _ in range(10)))
     )
-    assert "10 boxes, none beyond 0.7 px; wanted coordinates in px" in convert(shares)
+    assert "10 boxes, none beyond 0.7 px; expected coordinates in px" in convert(shares)
 
 
 def test_numbers_that_are_none(convert, tmp_path, names):
     bad = '[{"image_id": 11, "category_id": 3, "bbox": [1, 1, NaN, 2], "score": 0.5}, ' \
         '{"image_id": 11, "category_id": 3.5, "bbox": [1, 1, 2, 2], "score": 0.5}]'  # fmt: skip
     said = convert(lay_file(tmp_path / "r.json", bad))
-    assert "record 1, category_id: found 3.5; wanted a whole number" in said
+    assert "record 1, category_id: found 3.5; expected a whole number" in said
     bad = bad.replace("3.5", "3").replace('"image_id": 11, "category_id": 3,', '"image_id": 11,', 1)
     said = convert(lay_file(tmp_path / "s.json", bad), "--from", "coco-results")
     assert "record 0" in said
     assert "missing required field `category_id`" in said
     nan = '[{"image_id": 11, "category_id": 3, "bbox": [1, 1, NaN, -2], "score": 0.5}]'
     said = convert(lay_file(tmp_path / "t.json", nan))
-    assert "record 0, box: found [1.0, 1.0, NaN, -2.0]; wanted four finite numbers" in said
+    assert "record 0, box: found [1.0, 1.0, NaN, -2.0]; expected four finite numbers" in said
     minus = results((11, 3, [5, 5, -2, 2], 0.5))
-    assert "wanted width and height >= 0" in convert(lay_file(tmp_path / "u.json", minus))
+    assert "expected width and height >= 0" in convert(lay_file(tmp_path / "u.json", minus))
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("Ips 0.1 0.1 0.1 0.1 0.9", "'Ips'; wanted a whole class number"),
-        ("-1 0.1 0.1 0.1 0.1 0.9", "'-1'; wanted a whole class number"),
-        ("1.0 0.1 0.1 0.1 0.1 0.9", "'1.0'; wanted a whole class number"),
-        ("1 0.1 0.1 0.1", "4 words; wanted <class>"),
+        ("Ips 0.1 0.1 0.1 0.1 0.9", "'Ips'; expected a whole class number"),
+        ("-1 0.1 0.1 0.1 0.1 0.9", "'-1'; expected a whole class number"),
+        ("1.0 0.1 0.1 0.1 0.1 0.9", "'1.0'; expected a whole class number"),
+        ("1 0.1 0.1 0.1", "4 words; expected <class>"),
         ("1 0.1 0.1 0.2 0.1 0.3 0.3", "7 words"),
         ("1 0,1 0.1 0.1 0.1 0.9", "'0,1', no number"),
         ("1 0.1 0.1 0.1 0.1 1_0", "'1_0', no number"),
-        ("1 nan 0.1 0.1 0.1 0.9", "wanted four finite numbers"),
+        ("1 nan 0.1 0.1 0.1 0.9", "expected four finite numbers"),
     ],
 )
 def test_lines_of_yolo_text_that_are_none(convert, tmp_path, names, line, said):
@@ -322,7 +322,7 @@ def test_lines_of_yolo_text_that_are_none(convert, tmp_path, names, line, said):
 def test_a_detection_without_confidence_among_others(convert, tmp_path, names):
     source = lay(tmp_path / "y", {"007.txt": "1 0.5 0.5 0.1 0.1 0.9\n1 0.5 0.5 0.1 0.1\n"})
     said = convert(source, "--names", names, "--missing-is-empty")
-    assert "007.txt line 2, confidence: found NaN; wanted a confidence for all boxes" in said
+    assert "007.txt line 2, confidence: found NaN; expected a confidence for all boxes" in said
     source = lay(tmp_path / "z", {"007.txt": "1 0.5 0.5 0.1 0.1\n"})
     said = convert(source, "--names", names, "--missing-is-empty")
     assert "1 boxes without a confidence" in said
@@ -360,20 +360,20 @@ def voc_object(name="Ips typographus", box="xmin 1 ymin 2 xmax 3 ymax 4", more="
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (BOMB, "DTDForbidden; wanted XML without DTD and entities"),
+        (BOMB, "DTDForbidden; expected XML without DTD and entities"),
         (FILE, "DTDForbidden"),
         ("<annotation>", "not|no element found"),
         ("", "no element found"),
-        ("<html/>", "<html>; wanted <annotation>"),
+        ("<html/>", "<html>; expected <annotation>"),
         (voc(voc_object(name="")), "007.xml object 1: found an object without a name"),
-        (voc("<object><name>x</name></object>"), "object 1: found no xmin, ymin, xmax, ymax"),
-        (voc(voc_object(box="xmin 1 ymin 2 xmax 3")), "object 1: found no ymax"),
+        (voc("<object><name>x</name></object>"), "object 1: no xmin, ymin, xmax, ymax"),
+        (voc(voc_object(box="xmin 1 ymin 2 xmax 3")), "object 1: no ymax"),
         (voc(voc_object(box="xmin 1 ymin 2 xmax x ymax 4")), "bndbox/xmax: found 'x', no number"),
-        (voc(voc_object(box="xmin 9 ymin 2 xmax 3 ymax 4")), "wanted left <= right"),
-        (voc(voc_object(more="<difficult>maybe</difficult>")), "'maybe'; wanted 0 or 1"),
+        (voc(voc_object(box="xmin 9 ymin 2 xmax 3 ymax 4")), "expected left <= right"),
+        (voc(voc_object(more="<difficult>maybe</difficult>")), "'maybe'; expected 0 or 1"),
         (
             voc(voc_object(), "<size><width>400</width><height>100</height></size>"),
-            "400 x 100 px; wanted 200 x 100 px as in the benchmark (boxes of a resized image)",
+            "400 x 100 px; expected 200 x 100 px as in the benchmark (boxes of a resized image)",
         ),
         (
             voc(voc_object(), "<size><width>100</width><height>200</height></size>"),
@@ -420,12 +420,12 @@ def test_options_that_need_others(tmp_path, args, said):
 def test_sources_that_are_not_there_or_of_the_wrong_kind(convert, tmp_path):
     assert "no such file" in convert(tmp_path / "none.json", error=UsageError)
     file = lay_file(tmp_path / "x.json", "[]")
-    assert "wanted a folder of YOLO" in convert(file, "--from", "yolo", error=UsageError)
+    assert "expected a folder of YOLO" in convert(file, "--from", "yolo", error=UsageError)
     folder = lay(tmp_path / "f", {})
     said = convert(folder, "--from", "coco-results", error=UsageError)
-    assert "wanted a file of COCO results" in said
+    assert "expected a file of COCO results" in said
     for name in ("yolo", "voc-xml", "darkflow", "xyxy-text"):
-        assert "found no ." in convert(folder, "--from", name).replace("label file", ".txt")
+        assert "no ." in convert(folder, "--from", name).replace("label file", ".txt")
 
 
 def test_a_folder_with_something_in_it_is_never_written_into(benchmark, tmp_path):
@@ -444,10 +444,10 @@ def test_ids_that_nobody_knows(tmp_path):
     source = lay(tmp_path / "x", {"a.txt": "Ips typographus 0.9 1 1 2 2\n"})
     result = run(source, tmp_path / "r.json", "--to", "coco-results")
     said = str(result.exception)
-    assert "images without ids; wanted the benchmark and the split" in said
-    assert "classes without ids; wanted the benchmark" in said
+    assert "images without ids; expected the benchmark and the split" in said
+    assert "classes without ids; expected the benchmark" in said
     result = run(source, tmp_path / "y", "--to", "yolo")
-    assert "image 'a': found no width and height" in str(result.exception)
+    assert "image 'a': no width and height" in str(result.exception)
 
 
 def test_sizes_that_the_annotations_do_not_have(tmp_path):
@@ -461,7 +461,7 @@ def test_sizes_that_the_annotations_do_not_have(tmp_path):
     )  # fmt: skip
     said = str(result.exception)
     assert "1 problem" in said  # b has no box and needs no size
-    assert "image 'a.jpg': found no width and height" in said
+    assert "image 'a.jpg': no width and height" in said
     assert "give --images-dir" in said
 
 

@@ -156,7 +156,7 @@ def test_other_sizes_and_missing_or_broken_files_are_told_together(tmp_path):
     assert isinstance(result.exception, InputError)
     said = str(result.exception)
     assert "image 'b.png': found 99 x 99 px in the annotations, 20 x 12 px in the file" in said
-    assert "image 'c.png': found no file" in said
+    assert "image 'c.png': no file" in said
     assert "image 'd.jpg': found cannot identify image file" in said
 
 
@@ -171,4 +171,4 @@ def test_yolo_labels_of_a_folder_of_images_without_a_benchmark(tmp_path):
     for value in ("<width>20</width>", "<xmin>5</xmin>", "<ymin>3</ymin>", "<xmax>15</xmax>"):
         assert value in text
     empty = run(labels, tmp_path / "y", "--to", "voc-xml", "--images-dir", tmp_path / "labels")
-    assert "no image file; wanted a folder of images" in str(empty.exception)
+    assert "no image file; expected a folder of images" in str(empty.exception)

@@ -195,14 +195,14 @@ def test_a_manifest_that_changed_meanwhile_is_told(place, row):
     ("trained", "own", "words"),
     [
         ({"a": "1", "b": "2"}, "3", None),
-        ({"a": "1", "b": "9"}, "3", "train_annotations of b: found SHA-256 9; wanted 2"),
-        ({"a": "1"}, "3", "train_annotations of b: found SHA-256 of no such file; wanted 2"),
+        ({"a": "1", "b": "9"}, "3", "train_annotations of b: found SHA-256 9; expected 2"),
+        ({"a": "1"}, "3", "train_annotations of b: found SHA-256 of no such file; expected 2"),
         ({"a": "1", "b": "2", "c": "2"}, "3", "train_annotations of c.* wanted no such file"),
-        ({"a": "1", "b": "2"}, "9", "custom_metrics file: found SHA-256 9; wanted 3"),
+        ({"a": "1", "b": "2"}, "9", "custom_metrics file: found SHA-256 9; expected 3"),
         (
             {"a": "1", "b": "2"},
             None,
-            "custom_metrics file: found SHA-256 of no such file; wanted 3",
+            "custom_metrics file: found SHA-256 of no such file; expected 3",
         ),
     ],
 )

@@ -250,7 +250,7 @@ def test_broken_summaries_are_told_and_the_next_run_makes_them_again(sweep):
     output = sweep.run("--retries", "1", "tables", ok=False)
     assert "Missing" not in output
     told(output, "007_summary.json", "cut off", "so that the next run makes them again")
-    told(output, "1e5_summary.json", "found schema_version 0; wanted schema_version 2")
+    told(output, "1e5_summary.json", "found schema_version 0; expected schema_version 2")
     assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.run("tables")

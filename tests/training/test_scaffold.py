@@ -84,7 +84,7 @@ def test_two_projects_have_the_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--benchmark-dir", "."), "found no folder detection/annotations_coco"),
+        (("--benchmark-dir", "."), "no folder detection/annotations_coco"),
         (("--architecture", "a/b"), "architecture 'a/b': a name with a slash"),
         (("--architecture", "a", "--architecture", "a"), "architecture 'a' twice"),
         (("--condition", "incremental_natural", "0"), "p must be above 0"),

@@ -452,7 +452,7 @@ def test_k_above_the_images_of_a_species_is_said(benchmark, tmp_path):
 def test_without_train_json_there_is_nothing_to_draw_from(tmp_path):
     folder = write_benchmark(tmp_path / "b")
     (folder / ANNOTATIONS).unlink()
-    with pytest.raises(InputError, match=r"train.json: found no such file"):
+    with pytest.raises(InputError, match=r"train.json: no such file"):
         write_subsets(folder, tmp_path / "out")
 
 

@@ -108,7 +108,7 @@ def test_coordinates_and_threshold_can_be_chosen(folders, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--set-class-iou", "x"], "wanted pairs of a class and its IoU"),
+        (["--set-class-iou", "x"], "expected pairs of a class and its IoU"),
         (["--set-class-iou", "Ips", "typographus", "0.5"], "in quotes"),
         (["--set-class-iou", "x", "half"], "found 'half' after class 'x'"),
         (["--set-class-iou", "x", "0.5", "x", "0.6"], "found class 'x' twice"),
@@ -118,13 +118,13 @@ def test_coordinates_and_threshold_can_be_chosen(folders, capsys):
         (["--set-class-iou", "xx", "0.5"], "is 'x' meant?"),
         (["--set-class-iou"], "requires at least one value"),
         (["--ignore", "-q"], "requires at least one value"),
-        (["-i", "x", "--set-class-iou", "x", "0.5"], "wanted one of the two"),
+        (["-i", "x", "--set-class-iou", "x", "0.5"], "expected one of the two"),
         (["-a"], "found no output folder"),
-        (["-od", ""], "found an empty word; wanted a folder"),
-        (["-od", "out", "-a"], "wanted the images to draw on"),
-        (["-id", "nowhere", "-od", "out"], "wanted a folder of images"),
-        (["--iou", "2"], "wanted an IoU above 0 and up to 1"),
-        (["--draw-confidence", "-1"], "wanted 0 to 1"),
+        (["-od", ""], "found an empty word; expected a folder"),
+        (["-od", "out", "-a"], "expected the images to draw on"),
+        (["-id", "nowhere", "-od", "out"], "expected a folder of images"),
+        (["--iou", "2"], "expected an IoU above 0 and up to 1"),
+        (["--draw-confidence", "-1"], "expected 0 to 1"),
         (["surplus"], "unexpected extra argument"),
         (["--nonsense"], "No such option"),
     ],
@@ -152,8 +152,8 @@ def test_bad_inputs_are_problems(folders, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "2 problems found" in printed.err
-    assert "a.txt, line 1: found 'x 0.5 1 2 3'; wanted <class> <confidence>" in printed.err
-    assert "det, b.txt: found no b.txt in" in printed.err
+    assert "a.txt, line 1: found 'x 0.5 1 2 3'; expected <class> <confidence>" in printed.err
+    assert "det, b.txt: no b.txt in" in printed.err
     assert not (folders / "out").exists()
 
 

@@ -243,9 +243,9 @@ def test_an_input_folder_takes_no_results(folders):
 
 def test_an_output_folder_that_cannot_be(folders, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="wanted a folder that can be written to"):
+    with pytest.raises(UsageError, match="expected a folder that can be written to"):
         run_map(*folders, output_dir=tmp_path / "file")
-    with pytest.raises(UsageError, match="wanted a folder that can be written to"):
+    with pytest.raises(UsageError, match="expected a folder that can be written to"):
         run_map(*folders, output_dir=tmp_path / "file" / "below")
 
 

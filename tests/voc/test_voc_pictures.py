@@ -183,14 +183,14 @@ def test_images_that_cannot_be_drawn_on_come_together(folders, tmp_path):
     with pytest.raises(InputError) as caught:
         run_map(*folders, image_dir=images, output_dir=out)
     assert [p.kind for p in caught.value.problems] == ["two-images", "image"]
-    assert "b.jpeg beside it; wanted one image of a name" in str(caught.value.problems[0])
+    assert "b.jpeg beside it; expected one image of a name" in str(caught.value.problems[0])
     assert "a.png: found a file that cannot be read" in str(caught.value.problems[1])
     assert list(out.iterdir()) == []  # the earlier results do not pass for new
 
 
 def test_an_image_folder_without_a_fitting_image(folders, tmp_path):
     images = image_folder(tmp_path / "img", other=(10, 10))
-    with pytest.raises(InputError, match=r"wanted images named .* a\.jpg for example"):
+    with pytest.raises(InputError, match=r"expected images named .* a\.jpg for example"):
         run_map(*folders, image_dir=images, output_dir=tmp_path / "out")
 
 

@@ -116,7 +116,7 @@ def test_an_empty_file_is_an_image_without_boxes(tmp_path):
 @pytest.mark.parametrize(
     ("line", "kind", "message"),
     [
-        ("Ips", "line-shape", "found 'Ips'; wanted <class> <confidence> <left> <top>"),
+        ("Ips", "line-shape", "found 'Ips'; expected <class> <confidence> <left> <top>"),
         (f"0.9 {BOX}", "line-shape", "found '0.9 10 10 60 60'"),
         (f"Ips {BOX}", "line-shape", "the confidence is left out"),
         (f"Ips sp {BOX}", "line-shape", "the confidence is left out"),
@@ -132,10 +132,10 @@ def test_an_empty_file_is_an_image_without_boxes(tmp_path):
         ("Ips 0.9 ten 10 60 60", "line-shape", "ten"),
         ("1 2 0.9 10 10 60 60", "line-shape", "more numbers than wanted"),
         ("Ips 0.8 0.9 10 10 60 60", "line-shape", "a confidence too many"),
-        (f"Ips nan {BOX}", "not-finite", "confidence: found nan; wanted a finite number"),
+        (f"Ips nan {BOX}", "not-finite", "confidence: found nan; expected a finite number"),
         (f"Ips -Inf {BOX}", "not-finite", "confidence: found -Inf"),
         ("Ips 0.9 10 infinity 60 60", "not-finite", "top: found infinity"),
-        (f"Ips -0.1 {BOX}", "confidence", "found '-0.1'; wanted a number from 0 to 1"),
+        (f"Ips -0.1 {BOX}", "confidence", "found '-0.1'; expected a number from 0 to 1"),
         (f"Ips 91 {BOX}", "confidence", "a percentage, or the confidence is left out"),
         (f"Ips 1e999 {BOX}", "confidence", "1e999"),
         ("Ips 0.9 10 10 1e10 60", "coordinate", "right: found '1e10'"),
@@ -157,7 +157,7 @@ def test_detection_lines_that_are_refused(tmp_path, line, kind, message):
 @pytest.mark.parametrize(
     ("line", "kind", "message"),
     [
-        (BOX, "line-shape", "wanted <class> <left> <top> <right> <bottom> [difficult]"),
+        (BOX, "line-shape", "expected <class> <left> <top> <right> <bottom> [difficult]"),
         ("difficult", "line-shape", "found 'difficult'"),
         (f"{BOX} difficult", "line-shape", "found"),
         (f"Ips {BOX} Difficult", "line-shape", "small letters"),
@@ -222,8 +222,8 @@ def test_files_that_cannot_be_read(tmp_path):
     os.mkfifo(tmp_path / "gt" / "d.txt")
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 3
-    assert "b.txt: found a folder; wanted a text file" in str(problems[0])
-    assert "c.txt: found no regular file" in str(problems[1])
+    assert "b.txt: found a folder; expected a text file" in str(problems[0])
+    assert "c.txt: no regular file" in str(problems[1])
 
 
 def test_a_file_without_permission(tmp_path, monkeypatch):
@@ -256,7 +256,7 @@ def test_empty_folders(tmp_path):
     (tmp_path / "det" / "a.json").touch()
     problems = problems_of(tmp_path, {}, {})
     assert [p.kind for p in problems] == ["empty-folder", "empty-folder"]
-    assert "gt: found no .txt file; wanted one text file an image" in str(problems[0])
+    assert "gt: no .txt file; expected one text file an image" in str(problems[0])
     assert "the folder holds .json" in str(problems[1])
 
 
@@ -266,7 +266,7 @@ def test_ground_truth_without_any_object(tmp_path):
 
 def test_a_folder_that_is_not_there(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
-    with pytest.raises(UsageError, match="No such file or directory; wanted a folder"):
+    with pytest.raises(UsageError, match="No such file or directory; expected a folder"):
         read_boxes(tmp_path / "nothing", "detections")
     with pytest.raises(UsageError, match="Not a directory"):
         read_boxes(tmp_path / "gt" / "a.txt", "detections")
@@ -291,7 +291,7 @@ def test_shares_of_the_image_are_no_pixels(tmp_path):
     found = {"a": ["x 0.9 0.1 0.1 0.5 0.4"]}
     problems = problems_of(tmp_path, truth, found)
     assert [p.kind for p in problems] == ["normalised-coordinates"] * 2
-    assert "coordinates between 0.1 and 0.5 in every line; wanted corners in pixels" in str(
+    assert "coordinates between 0.1 and 0.5 in every line; expected corners in pixels" in str(
         problems[0]
     )
     assert score(tmp_path, truth, found, coordinates="continuous").mAP == 1.0  # IoU 0.75
@@ -328,7 +328,7 @@ def test_objects_without_area_cannot_be_found_on_a_plane(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iou": 0}, "iou: found 0; wanted an IoU above 0 and up to 1"),
+        ({"iou": 0}, "iou: found 0; expected an IoU above 0 and up to 1"),
         ({"iou": 50}, "a percentage"),
         ({"iou": float("nan")}, "iou: found nan"),
         ({"class_iou": {"Ips typographus": 1.5}}, "iou of 'Ips typographus': found 1.5"),
@@ -336,7 +336,7 @@ def test_objects_without_area_cannot_be_found_on_a_plane(tmp_path):
         ({"class_iou": {"Ips typographus": 0.5}, "ignore": ["Ips  typographus"]}, "one of the two"),
         ({"ignore": ["x\udcff"]}, "class 'x\\udcff': found an invisible character"),
         ({"class_iou": {"x\u200b": 0.5}}, "found an invisible character"),
-        ({"coordinates": "yolo"}, "coordinates: found 'yolo'; wanted pixel or continuous"),
+        ({"coordinates": "yolo"}, "coordinates: found 'yolo'; expected pixel or continuous"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path, options, message):
