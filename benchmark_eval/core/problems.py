@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 SHOWN_PER_KIND = 20
@@ -52,6 +52,65 @@ class Problem:
         """Where it is and what was found there, without what is expected."""
         where = ", ".join(part for part in (self.file, self.record, self.field) if part)
         return f"{where}: {'' if self.found.startswith(_ABSENT) else 'found '}{self.found}"
+
+
+class Problems:
+    """Collects the problems of one file, or of several; false while there are none.
+
+    ``file`` is the file that problems are in unless ``add`` is told another. Of each kind the first
+    ``most`` are kept, in the order they are added; the rest are counted.
+    """
+
+    def __init__(self, file: str = "", *, most: int | None = None) -> None:
+        self.file = file
+        self.most = most
+        self.count: Counter[str] = Counter()
+        self._kept: list[Problem] = []
+
+    def add(
+        self,
+        kind: str,
+        found: str,
+        expected: str,
+        *,
+        file: str | None = None,
+        record: str = "",
+        field: str = "",
+        cause: str = "",
+    ) -> None:
+        """Add one problem; the parameters are the fields of ``Problem``."""
+        self.count[kind] += 1
+        if self.most is None or self.count[kind] <= self.most:
+            where = self.file if file is None else file
+            self._kept.append(Problem(kind, where, found, expected, record, field, cause))
+
+    def extend(self, problems: Iterable[Problem]) -> None:
+        """Add problems that others have collected."""
+        for problem in problems:
+            self.count[problem.kind] += problem.times
+            self._kept.append(problem)
+
+    def all(self) -> list[Problem]:
+        """Every problem; one more for each kind of which not all were kept, with their number."""
+        kept: Counter[str] = Counter()
+        expected: dict[str, str] = {}
+        for problem in self._kept:
+            kept[problem.kind] += problem.times
+            expected.setdefault(problem.kind, problem.expected)
+        more = [
+            Problem(
+                kind, self.file, f"{n - kept[kind]:,} more", expected[kind], times=n - kept[kind]
+            )
+            for kind, n in self.count.items()
+            if n > kept[kind]
+        ]
+        return [*self._kept, *more]
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def __len__(self) -> int:
+        return self.count.total()
 
 
 def render_problems(problems: Sequence[Problem]) -> str:

@@ -13,6 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
+from benchmark_eval.core.problems import Problem, Problems
 
 _KINDS = (
     (stat.S_ISDIR, errno.EISDIR, "a folder"),
@@ -37,6 +38,33 @@ def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
     with open_input(path) as stream:
         check_size(os.fstat(stream.fileno()).st_size, memory_per_byte)
         return stream.read()
+
+
+def unreadable(
+    file: str | Path, error: OSError, expected: str = "a readable file", *, record: str = ""
+) -> Problem:
+    """The problem of a file that cannot be opened or read; ``file`` is how messages name it."""
+    return Problem("unreadable", str(file), error.strerror or str(error), expected, record)
+
+
+def read_or_report(
+    path: str | Path,
+    problems: Problems,
+    expected: str = "a readable file",
+    *,
+    file: str | None = None,
+    record: str = "",
+    memory_per_byte: float = 2.0,
+) -> bytes | None:
+    """All bytes of a regular file; ``None`` and one problem more where it cannot be read.
+
+    ``file`` is how messages name it, the path unless given.
+    """
+    try:
+        return read_input(path, memory_per_byte=memory_per_byte)
+    except OSError as error:
+        problems.extend([unreadable(file or path, error, expected, record=record)])
+        return None
 
 
 def check_size(size: int, memory_per_byte: float) -> None:
