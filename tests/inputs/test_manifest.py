@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.inputs.manifest import parse_budget, read_manifest
+from benchmark_eval.inputs.manifest import condition_of, parse_budget, read_manifest
 from benchmark_eval.inputs.model_names import MAX_NAME_BYTES, name_problem
 
 HEADER = "model_name,regime,k_or_p,seed\n"
@@ -110,6 +110,17 @@ def test_shares_are_the_shortest_decimal(millionths):
     assert value == float(canonical) == millionths / 10**6
     assert canonical == "1" or (canonical[:2] == "0." and canonical[-1] != "0")
     assert parse_budget("incremental_natural", f"{millionths}e-6") == (value, canonical)
+
+
+def test_condition_of_equals_the_condition_read_from_a_manifest(write):
+    (entry,) = read_manifest(write(HEADER + "m,incremental_natural,0.10,0\n")).models
+    assert condition_of("default", "incremental_natural", "0.10") == entry.condition
+
+
+@pytest.mark.parametrize("budget", [("global_uniform", "0"), ("other", "5")])
+def test_condition_of_rejects_an_invalid_regime_or_budget(budget):
+    with pytest.raises(ValueError, match="not a condition"):
+        condition_of("default", *budget)
 
 
 @pytest.mark.parametrize("seed", ["", "s0", "1.5", "-1", "1_0", "nan"])
