@@ -44,7 +44,8 @@ def unreadable(
     file: str | Path, error: OSError, expected: str = "a readable file", *, record: str = ""
 ) -> Problem:
     """The problem of a file that cannot be opened or read; ``file`` is how messages name it."""
-    return Problem("unreadable", str(file), error.strerror or str(error), expected, record)
+    found = error.strerror or str(error) or type(error).__name__
+    return Problem("unreadable", str(file), found, expected, record)
 
 
 def read_or_report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Codes, Ints
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
 from benchmark_eval.inputs.taxonomy import read_taxonomy
@@ -24,37 +24,35 @@ def _codes(texts: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
     return np.array([number.get(t, -1) for t in texts], np.int32), distinct
 
 
-def _category_names(raws: Iterable[RawSplit], problems: list[Problem]) -> dict[int, str]:
+def _category_names(raws: Iterable[RawSplit], problems: Problems) -> dict[int, str]:
     names: dict[int, str] = {}
     home: dict[int, str] = {}
     for raw in raws:
         for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
             if names.setdefault(number, name) != name:
-                problems.append(
-                    Problem(
-                        "category-name",
-                        raw.file,
-                        f"category {number} is {name!r}",
-                        f"{names[number]!r} as in {home[number]}",
-                        f"category {number}",
-                        "name",
-                        "files of two benchmark versions mixed",
-                    )
+                problems.add(
+                    "category-name",
+                    f"category {number} is {name!r}",
+                    f"{names[number]!r} as in {home[number]}",
+                    file=raw.file,
+                    record=f"category {number}",
+                    field="name",
+                    cause="files of two benchmark versions mixed",
                 )
             home.setdefault(number, raw.file)
     return names
 
 
-def _unknown_categories(raw: RawSplit, ids: Ints) -> Iterator[Problem]:
+def _check_categories(raw: RawSplit, ids: Ints, problems: Problems) -> None:
     """Annotations of a category that no file of the benchmark lists."""
     for bad in np.flatnonzero(~np.isin(raw.category, ids)):
-        yield Problem(
+        problems.add(
             "annotation-category-unknown",
-            raw.file,
             f"category {raw.category[bad]}",
             "a category id of the benchmark",
-            f"annotation {raw.annotation_ids[bad]}",
-            "category_id",
+            file=raw.file,
+            record=f"annotation {raw.annotation_ids[bad]}",
+            field="category_id",
         )
 
 
@@ -154,7 +152,7 @@ def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
 def survey_benchmark(benchmark_dir: str | Path) -> Survey:
     """Read a benchmark folder as far as that goes. ``InputError`` where there is no folder."""
     directory = Path(benchmark_dir)
-    problems: list[Problem] = []
+    problems = Problems()
     digests: dict[str, str] = {}
     if not directory.is_dir():
         what = "a file" if directory.exists() else "no such folder"
@@ -165,27 +163,26 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
     folder = directory / ANNOTATIONS
     files = sorted(folder.glob("*.json"))
     if not files:
-        problems.append(
-            Problem(
-                "missing-file",
-                ANNOTATIONS.as_posix(),
-                "no .json file",
-                "COCO annotation files",
-                cause=f"{directory} is not the unpacked benchmark: {_instead(directory)}",
-            )
+        problems.add(
+            "missing-file",
+            "no .json file",
+            "COCO annotation files",
+            file=ANNOTATIONS.as_posix(),
+            cause=f"{directory} is not the unpacked benchmark: {_instead(directory)}",
         )
-    problems += _nearly_splits(folder)
+    _check_names(folder, problems)
     raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
     names = _category_names(raws, problems)
     ids = np.array(sorted(names), np.int64)
     if len(raws) == len(files) and all(raw.whole for raw in raws):
-        problems += [problem for raw in raws for problem in _unknown_categories(raw, ids)]
+        for raw in raws:
+            _check_categories(raw, ids, problems)
     benchmark = None
     if raws:
         sound = [_sound_part(raw, ids) for raw in raws] if problems else raws
         benchmark = _assemble(sound, names, taxonomy, digests)
-        problems += _odd_bands(benchmark)
-    return Survey(benchmark, tuple(raws), taxonomy, tuple(problems))
+        _check_bands(benchmark, problems)
+    return Survey(benchmark, tuple(raws), taxonomy, tuple(problems.all()))
 
 
 def _instead(directory: Path) -> str:
@@ -195,17 +192,17 @@ def _instead(directory: Path) -> str:
     return benchmark_absence(directory)
 
 
-def _nearly_splits(folder: Path) -> Iterator[Problem]:
+def _check_names(folder: Path, problems: Problems) -> None:
     """Files that a file system without case would take for those of a split."""
     wanted = {f"{name}.json" for name in KNOWN_SPLITS}
     for name in sorted(path.name for path in folder.glob("*")):
         meant = name.lower()
         if name not in wanted and meant in wanted:
-            yield Problem(
+            problems.add(
                 "split-file-name",
-                (ANNOTATIONS / name).as_posix(),
                 f"a file named {name!r}",
                 f"{meant!r}, or a name that differs by more than case",
+                file=(ANNOTATIONS / name).as_posix(),
                 cause=f"not read as the split {meant.removesuffix('.json')}",
             )
 
@@ -249,7 +246,7 @@ def _assemble(
     return Benchmark(categories, known, train, digests, description)
 
 
-def _odd_bands(benchmark: Benchmark) -> Iterator[Problem]:
+def _check_bands(benchmark: Benchmark, problems: Problems) -> None:
     """Distance bands of unseen species that are none of the three."""
     if "semantic_ood" not in benchmark.splits:
         return
@@ -257,11 +254,11 @@ def _odd_bands(benchmark: Benchmark) -> Iterator[Problem]:
     for row in benchmark.splits["semantic_ood"].listed.tolist():
         band = categories.distance_band[row]
         if band and band not in OOD_BANDS:
-            yield Problem(
+            problems.add(
                 "distance-band",
-                TAXONOMY,
                 repr(band),
                 f"blank or one of {', '.join(OOD_BANDS)}",
-                categories.names[row],
-                "distance_band_vs_trainable",
+                file=TAXONOMY,
+                record=categories.names[row],
+                field="distance_band_vs_trainable",
             )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import parse_yaml, read_input
 
 RENAMED = {"own_metrics": "custom_metrics"}
@@ -68,7 +68,7 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
     ``source`` names the configuration in messages. Raises InputError with every problem: unknown
     keys (with the nearest known one), wrong types, values outside what is allowed.
     """
-    problems: list[Problem] = []
+    problems = Problems(source)
     if raw is None:
         raw = {}
     if not isinstance(raw, Mapping):
@@ -83,30 +83,24 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
             cause = f"did you mean {near[0]!r}?" if near else ""
             if key in RENAMED:
                 cause = f"renamed to {RENAMED[str(key)]!r}"
-            problems.append(
-                Problem(
-                    "config-key",
-                    source,
-                    f"the unknown key {_show(key)}",
-                    f"keys out of {', '.join(properties)}",
-                    cause=cause,
-                )
+            problems.add(
+                "config-key",
+                f"the unknown key {_show(key)}",
+                f"keys out of {', '.join(properties)}",
+                cause=cause,
             )
             continue
         values[key] = _coerced(value, properties[key])
         if not _fits(values[key], properties[key]):
-            problems.append(
-                Problem(
-                    "config-value",
-                    source,
-                    _show(value),
-                    _wanted(properties[key]),
-                    field=key,
-                    cause=_cause(value, properties[key]),
-                )
+            problems.add(
+                "config-value",
+                _show(value),
+                _wanted(properties[key]),
+                field=key,
+                cause=_cause(value, properties[key]),
             )
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     for key in ("splits", "plot_formats"):
         values[key] = tuple(v for v in properties[key]["items"]["enum"] if v in values[key])
     for key in ("benchmark_dir", "predictions_dir", "manifest", "custom_metrics"):

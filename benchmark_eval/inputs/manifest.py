@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmark_eval.core.csv_text import is_formula, separator_hint
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.inputs.model_names import name_key, name_problem
 from benchmark_eval.protocol import ALL, REGIMES
@@ -119,14 +119,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.problems: list[Problem] = []
-
-    def add(
-        self, kind: str, found: str, wanted: str, *, at: str = "", field: str = "", cause: str = ""
-    ) -> None:
-        self.problems.append(
-            Problem(kind, str(self.path), found, wanted, record=at, field=field, cause=cause)
-        )
+        self.problems = Problems(str(path))
 
     def read(self) -> Manifest:
         header, rows = self.split(self.text())
@@ -134,14 +127,14 @@ class _Reader:
         models: list[ModelEntry] = []
         if columns is not None:
             if not rows and not self.problems:
-                self.add("no-rows", "no row below the header", "a row for each model")
+                self.problems.add("no-rows", "no row below the header", "a row for each model")
             for number, (line, cells) in enumerate(rows, start=1):
                 entry = self.entry(columns, number, line, cells)
                 if entry is not None:
                     models.append(entry)
             self.repeats(models, "architecture" in columns)
         if self.problems:
-            raise InputError(self.problems)
+            raise InputError(self.problems.all())
         return Manifest(self.path, tuple(models))
 
     def text(self) -> str:
@@ -151,30 +144,30 @@ class _Reader:
             from benchmark_eval.inputs.path_hints import file_absence  # a sound sweep can spare it
 
             cause = file_absence(self.path)
-            self.add("missing-file", "no such file", "a manifest (CSV)", cause=cause)
-            raise InputError(self.problems) from fault
+            self.problems.add("missing-file", "no such file", "a manifest (CSV)", cause=cause)
+            raise InputError(self.problems.all()) from fault
         except OSError as fault:
-            self.add(
+            self.problems.add(
                 "unreadable", fault.strerror or type(fault).__name__, "a readable manifest (CSV)"
             )
-            raise InputError(self.problems) from fault
+            raise InputError(self.problems.all()) from fault
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as fault:
             line = data.count(b"\n", 0, fault.start) + 1
-            self.add(
+            self.problems.add(
                 "not-utf8",
                 f"a byte that is not UTF-8 ({data[fault.start]:#04x})",
                 "a CSV file in UTF-8",
-                at=f"line {line}",
+                record=f"line {line}",
                 cause="saved by a spreadsheet in another encoding; save as 'CSV UTF-8'",
             )
-            raise InputError(self.problems) from fault
+            raise InputError(self.problems.all()) from fault
         if not text.strip():
-            self.add(
+            self.problems.add(
                 "empty", "an empty file", f"a header with {', '.join(REQUIRED_COLUMNS)} and rows"
             )
-            raise InputError(self.problems)
+            raise InputError(self.problems.all())
         return text
 
     def split(self, text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -188,8 +181,8 @@ class _Reader:
                     records.append((start, cells))
                 start = reader.line_num + 1
         except csv.Error as fault:
-            self.add("not-csv", str(fault), "comma-separated text", at=f"line {start}")
-            raise InputError(self.problems) from fault
+            self.problems.add("not-csv", str(fault), "comma-separated text", record=f"line {start}")
+            raise InputError(self.problems.all()) from fault
         return records[0][1], records[1:]
 
     def columns(self, header: list[str]) -> list[str] | None:
@@ -200,27 +193,27 @@ class _Reader:
             if name not in known:
                 near = difflib.get_close_matches(name.strip().lower(), known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else ""
-                self.add(
+                self.problems.add(
                     "unknown-column",
                     f"the column {_show(name)}",
                     f"columns out of {', '.join(known)}",
-                    at="header",
+                    record="header",
                     cause=cause or hint,
                 )
             elif header.count(name) > 1:
-                self.add(
+                self.problems.add(
                     "duplicate-column",
                     f"the column {name!r} {header.count(name)} times",
                     "each column once",
-                    at="header",
+                    record="header",
                 )
         missing = [name for name in REQUIRED_COLUMNS if name not in header]
         if missing:
-            self.add(
+            self.problems.add(
                 "missing-column",
                 f"no column {', '.join(map(repr, missing))}",
                 f"the columns {', '.join(REQUIRED_COLUMNS)}",
-                at="header",
+                record="header",
                 cause=cause,
             )
         # rows cannot be read while a column has no meaning or two
@@ -231,14 +224,16 @@ class _Reader:
     ) -> ModelEntry | None:
         at = f"row {number} (line {line})"
         if not any(cell.strip() for cell in cells):
-            self.add("blank-row", "a row of blank cells", "a model, or no row at all", at=at)
+            self.problems.add(
+                "blank-row", "a row of blank cells", "a model, or no row at all", record=at
+            )
             return None
         if len(cells) != len(columns):
-            self.add(
+            self.problems.add(
                 "row-length",
                 f"{len(cells)} cells",
                 f"{len(columns)} cells, one a column",
-                at=at,
+                record=at,
                 cause="a comma in a cell must stand in double quotes"
                 if len(cells) > len(columns)
                 else "",
@@ -250,20 +245,20 @@ class _Reader:
         name = row["model_name"]
         fault = name_problem(name) if name.strip() else None
         if fault is not None:
-            self.add(
+            self.problems.add(
                 "model-name",
                 f"a name {fault}: {_show(name)}",
                 "a name that can be a folder and the start of a file name",
-                at=at,
+                record=at,
                 field="model_name",
             )
         architecture = row.get("architecture", "")
         if is_formula(architecture):
-            self.add(
+            self.problems.add(
                 "architecture",
                 f"a name that starts with {architecture[0]!r}: {_show(architecture)}",
                 "a name that no spreadsheet takes for a formula",
-                at=at,
+                record=at,
                 field="architecture",
             )
         condition = self.condition(row, at)
@@ -285,25 +280,25 @@ class _Reader:
     def blanks(self, row: dict[str, str], at: str) -> None:
         for field in (*REQUIRED_COLUMNS, "architecture"):
             if field in row and not row[field].strip():
-                self.add("blank-cell", "a blank cell", "a value", at=at, field=field)
+                self.problems.add("blank-cell", "a blank cell", "a value", record=at, field=field)
         for field, cell in row.items():
             if field == "model_name" or not cell.strip():
                 continue
             odd = next((c for c in cell if not c.isprintable()), None)
             if odd is not None:
-                self.add(
+                self.problems.add(
                     "unprintable",
                     f"the unprintable character U+{ord(odd):04X}",
                     "printable text",
-                    at=at,
+                    record=at,
                     field=field,
                 )
             elif cell != cell.strip():
-                self.add(
+                self.problems.add(
                     "surrounding-whitespace",
                     f"blanks around the value: {_show(cell)}",
                     "the value alone",
-                    at=at,
+                    record=at,
                     field=field,
                 )
 
@@ -313,11 +308,11 @@ class _Reader:
             return None
         if regime.strip() not in REGIMES:
             near = difflib.get_close_matches(regime.lower(), REGIMES, n=1)
-            self.add(
+            self.problems.add(
                 "regime",
                 f"the regime {_show(regime)}",
                 f"one of {', '.join(REGIMES)}",
-                at=at,
+                record=at,
                 field="regime",
                 cause=f"did you mean {near[0]!r}?" if near else "",
             )
@@ -329,11 +324,11 @@ class _Reader:
             cause = "write all in small letters" if text.strip().lower() == ALL else ""
             if cause and regime != "global_uniform":
                 cause = "only global_uniform has 'all'"
-            self.add(
+            self.problems.add(
                 "k_or_p",
                 _show(text),
                 f"{_EXPECTED[regime.strip()]} ({regime.strip()})",
-                at=at,
+                record=at,
                 field="k_or_p",
                 cause=cause,
             )
@@ -347,7 +342,7 @@ class _Reader:
             return None
         seed = _whole(text.strip())
         if seed is None:
-            self.add("seed", _show(text), "a whole number from 0", at=at, field="seed")
+            self.problems.add("seed", _show(text), "a whole number from 0", record=at, field="seed")
         return seed
 
     def repeats(self, models: list[ModelEntry], has_architecture: bool) -> None:
@@ -360,35 +355,35 @@ class _Reader:
             first = by_name.setdefault(name_key(entry.model_name), entry)
             if first is not entry:
                 same = first.model_name == entry.model_name
-                self.add(
+                self.problems.add(
                     "duplicate-model",
                     f"{_show(entry.model_name)}, as in row {first.row} (line {first.line})"
                     + ("" if same else f": {_show(first.model_name)}"),
                     "each model once"
                     if same
                     else "names that differ by more than case, which some file systems ignore",
-                    at=at,
+                    record=at,
                     field="model_name",
                 )
             like = by_architecture.setdefault(name_key(entry.architecture), entry)
             if like.architecture != entry.architecture:
-                self.add(
+                self.problems.add(
                     "architecture",
                     f"{_show(entry.architecture)}, in row {like.row} (line {like.line}) "
                     f"{_show(like.architecture)}",
                     "one spelling of an architecture",
-                    at=at,
+                    record=at,
                     field="architecture",
                     cause="upper and lower case, or two ways to write an accented letter",
                 )
             other = by_cell.setdefault((entry.condition, entry.seed), entry)
             if other is not entry:
-                self.add(
+                self.problems.add(
                     "duplicate-seed",
                     f"{entry.condition}, seed {entry.seed}, as in row {other.row}"
                     f" (line {other.line})",
                     "each seed of a condition once",
-                    at=at,
+                    record=at,
                     field="seed",
                     cause=""
                     if has_architecture

@@ -8,7 +8,6 @@ import math
 import os
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from benchmark_eval.core.duplicate_keys import has_repeated_keys, repeated
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import check_size, open_input
 
 PIECE = 512 * 1024
@@ -266,74 +265,70 @@ def _records(data: bytes, file: str) -> list[Any]:
     return tree
 
 
-class Faults:
-    """Collects the faults of one file and which records they strike."""
+class InvalidRecords:
+    """Problems of the records of one file, and the reason under which each record is dropped."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.problems: list[tuple[int, Problem]] = []
         self.reason: dict[int, str] = {}
-        self.count: Counter[str] = Counter()
+        self._problems = Problems(file, most=MAX_LISTED)
 
-    def add(self, row: int, kind: str, name: str, found: str, wanted: str, cause: str = "") -> None:
-        """One fault of record ``row``; ``kind`` is one of ``REASONS``."""
+    def add(
+        self, row: int, kind: str, field: str, found: str, expected: str, cause: str = ""
+    ) -> None:
+        """Add a problem of record ``row``; ``kind`` is one of ``REASONS``."""
         self.reason.setdefault(row, REASONS[kind])
-        self.count[kind] += 1
-        if self.count[kind] <= MAX_LISTED:
-            where = f"record {row}"
-            self.problems.append((row, Problem(kind, self.file, found, wanted, where, name, cause)))
+        self._problems.add(kind, found, expected, record=f"record {row}", field=field, cause=cause)
 
     def in_file_order(self) -> list[Problem]:
-        """The faults by record; of a kind with very many the first ones, then how many more."""
-        told = [problem for _, problem in sorted(self.problems, key=lambda p: p[0])]
-        for kind, count in self.count.items():
-            more = count - MAX_LISTED
-            if more > 0:
-                wanted = next(p.expected for p in told if p.kind == kind)
-                told.append(Problem(kind, self.file, f"{more:,} more", wanted, times=more))
-        return told
+        """The problems by record, then for each kind the number of those that are not listed."""
+        return sorted(self._problems.all(), key=_row)
 
 
-def _tolerant_columns(data: bytes, faults: Faults) -> tuple[Columns, Ints]:
+def _row(problem: Problem) -> float:
+    return int(problem.record.removeprefix("record ")) if problem.record else math.inf
+
+
+def _tolerant_columns(data: bytes, invalid: InvalidRecords) -> tuple[Columns, Ints]:
     """Every record that has the right types, as columns, and its place in the file."""
     rows: list[int] = []
     ids: list[int] = []
     kinds: list[int] = []
     boxes: list[list[float]] = []
     scores: list[float] = []
-    for row, record in enumerate(_records(data, faults.file)):
+    for row, record in enumerate(_records(data, invalid.file)):
         if not isinstance(record, dict):
-            faults.add(row, "record-shape", "", show(record), "a JSON object")
+            invalid.add(row, "record-shape", "", show(record), "a JSON object")
             continue
         for name, values in repeated(record, KEYS):
             found = f"{name} twice: {' and '.join(map(show, values))}"
-            faults.add(row, "duplicate-key", name, found, "each key once in a record")
+            invalid.add(row, "duplicate-key", name, found, "each key once in a record")
         numbers: dict[str, int] = {}
         for name in ("image_id", "category_id"):
             value = as_id(record.get(name))
             if value is None:
                 wanted = "an integer of this split" if name == "image_id" else "an integer"
                 found = show(record[name]) if name in record else "nothing"
-                faults.add(row, "id-type", name, found, f"{name} must be {wanted}")
+                invalid.add(row, "id-type", name, found, f"{name} must be {wanted}")
             else:
                 numbers[name] = value
         box = record.get("bbox")
         if not (isinstance(box, list) and len(box) == 4):
             found = show(box) if "bbox" in record else "nothing"
-            faults.add(row, "bbox-type", "bbox", found, "four numbers [x, y, w, h] in px")
+            invalid.add(row, "bbox-type", "bbox", found, "four numbers [x, y, w, h] in px")
         elif not all(isinstance(v, int | float) and not isinstance(v, bool) for v in box):
-            faults.add(row, "bbox-type", "bbox", show(box), "four numbers [x, y, w, h] in px")
+            invalid.add(row, "bbox-type", "bbox", show(box), "four numbers [x, y, w, h] in px")
         elif not all(map(is_number, box)):
-            faults.add(
+            invalid.add(
                 row, "bbox-not-finite", "bbox", show(box), "finite numbers", "bbox not finite"
             )
         score = record.get("score")
         if isinstance(score, bool) or not isinstance(score, int | float):
             found = show(score) if "score" in record else "nothing"
-            faults.add(row, "score-type", "score", found, "score must be a number")
+            invalid.add(row, "score-type", "score", found, "score must be a number")
         elif not is_number(score):
-            faults.add(row, "score-range", "score", show(score), "a number in [0, 1]")
-        if row not in faults.reason:
+            invalid.add(row, "score-range", "score", show(score), "a number in [0, 1]")
+        if row not in invalid.reason:
             assert isinstance(box, list)
             assert isinstance(score, int | float)
             rows.append(row)
@@ -352,7 +347,7 @@ def _tolerant_columns(data: bytes, faults: Faults) -> tuple[Columns, Ints]:
     )
 
 
-def read_columns(path: Path, faults: Faults, *, digest: bool) -> tuple[Columns, Ints, str]:
+def read_columns(path: Path, invalid: InvalidRecords, *, digest: bool) -> tuple[Columns, Ints, str]:
     """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
     try:
         with _Source(path, digest=digest) as stream:
@@ -361,17 +356,17 @@ def read_columns(path: Path, faults: Faults, *, digest: bool) -> tuple[Columns, 
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         first = str(error)  # told fault by fault below, outside the handler: no context is chained
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, faults.file, error) from None
+        raise _unreadable(path, invalid.file, error) from None
     except MemoryError:
-        raise _no_memory(faults.file, "") from None
+        raise _no_memory(invalid.file, "") from None
     try:
         with _Source(path, digest=digest) as stream:
             data, sha256 = stream.read_all(), stream.sha256
-        columns, place = _tolerant_columns(data, faults)
+        columns, place = _tolerant_columns(data, invalid)
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, faults.file, error) from None
+        raise _unreadable(path, invalid.file, error) from None
     except MemoryError:
-        raise _no_memory(faults.file, first) from None
+        raise _no_memory(invalid.file, first) from None
     return columns, place, sha256
 
 

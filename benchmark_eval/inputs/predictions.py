@@ -24,7 +24,7 @@ from benchmark_eval.core.arrays import (
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark, SplitTruth
-from benchmark_eval.inputs.prediction_decoder import Columns, Faults, read_columns
+from benchmark_eval.inputs.prediction_decoder import Columns, InvalidRecords, read_columns
 from benchmark_eval.protocol import SPECIES_SPLITS
 
 
@@ -99,7 +99,7 @@ def _check_values(
     category: Ints,
     truth: SplitTruth,
     known_categories: Ints,
-    faults: Faults,
+    invalid: InvalidRecords,
 ) -> None:
     """Faults of records that have the right types: unknown ids, impossible boxes, odd scores."""
 
@@ -107,7 +107,7 @@ def _check_values(
         bad: Any, kind: str, name: str, found: Callable[[int], str], wanted: str, cause: str = ""
     ) -> None:
         for row in np.flatnonzero(bad).tolist():
-            faults.add(int(place[row]), kind, name, found(row), wanted, cause)
+            invalid.add(int(place[row]), kind, name, found(row), wanted, cause)
 
     boxes, score = columns.boxes, columns.score
     if len(image) and (image < 0).any():
@@ -214,14 +214,14 @@ def check_predictions(
     """
     path = Path(path)
     truth = benchmark.split(split)
-    faults = Faults(str(path))
-    columns, place, sha256 = read_columns(path, faults, digest=digest)
+    invalid = InvalidRecords(str(path))
+    columns, place, sha256 = read_columns(path, invalid, digest=digest)
     image = rows_of_images(columns.image_id, truth)
     category = benchmark.categories.rows_of(columns.category_id)
-    _check_values(columns, place, image, category, truth, benchmark.categories.ids, faults)
+    _check_values(columns, place, image, category, truth, benchmark.categories.ids, invalid)
     keep = np.ones(len(place), np.bool_)
-    if faults.reason:
-        keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))
+    if invalid.reason:
+        keep &= ~np.isin(place, np.fromiter(invalid.reason, np.int64, len(invalid.reason)))
     left = np.zeros(len(place), np.bool_)
     if split in SPECIES_SPLITS:
         left = keep & ~np.isin(category, truth.listed)
@@ -235,11 +235,11 @@ def check_predictions(
         out_of_vocabulary=OutOfVocabulary(
             image[left], category[left], columns.boxes[left], columns.score[left]
         ),
-        dropped=dict(sorted(Counter(faults.reason.values()).items())),
+        dropped=dict(sorted(Counter(invalid.reason.values()).items())),
         file=path.name,
         sha256=sha256,
     )
-    return CheckedPredictions(predictions, tuple(faults.in_file_order()), columns.category_id)
+    return CheckedPredictions(predictions, tuple(invalid.in_file_order()), columns.category_id)
 
 
 def rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:

@@ -28,7 +28,7 @@ from benchmark_eval.core.arrays import Bools, Ints
 from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.rng import stream
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
@@ -94,10 +94,10 @@ class TrainingPool:
                     )
                 ]
             )
-        problems: list[Problem] = []
+        problems = Problems()
         raw = read_split(directory, directory / TRAIN, {}, problems)
         if raw is None or problems:  # only if somebody writes to the file while we read it
-            raise InputError(problems)
+            raise InputError(problems.all())
         self.columns: RawSplit = raw
         self.digest = self.benchmark.digests[TRAIN.as_posix()]
         self._data = (directory / TRAIN).read_bytes().removeprefix(b"\xef\xbb\xbf")
@@ -117,19 +117,17 @@ class TrainingPool:
     def file_names(self) -> list[str]:
         """The ``file_name`` of each image of ``train.json``; InputError where one has none."""
         names: list[str] = []
-        problems: list[Problem] = []
+        problems = Problems(TRAIN.as_posix())
         for row, record in enumerate(self._records[1]):
             name = msgspec.json.decode(record).get("file_name")
             if not isinstance(name, str) or not name.strip() or "\n" in name:
                 found = "nothing" if name is None else repr(name)
                 where = f"image {self.columns.image_ids[row]}"
                 wanted = "the name of the image's file"
-                problems.append(
-                    Problem("file-name", TRAIN.as_posix(), found, wanted, where, "file_name")
-                )
+                problems.add("file-name", found, wanted, record=where, field="file_name")
             names.append(str(name))
         if problems:
-            raise InputError(problems)
+            raise InputError(problems.all())
         return names
 
     def _species_images(self) -> dict[int, Ints]:
@@ -396,25 +394,22 @@ def _filled_manifest(manifest: Manifest, where: dict[Draw, Path]) -> str:
         header.append(column)
         rows = [[*row, ""] for row in rows]
     at = header.index(column)
-    problems: list[Problem] = []
+    problems = Problems(str(manifest.path))
     for row, entry in zip(rows, manifest.models, strict=True):
         path = where[Draw(entry.regime, entry.k_or_p, entry.seed)]
         there = entry.train_annotations
         if there is not None and there.resolve() != path.resolve():
-            problems.append(
-                Problem(
-                    "train-annotations",
-                    str(manifest.path),
-                    repr(row[at]),
-                    f"a blank cell to fill, or {_relative(path, manifest.path)!r}",
-                    f"row {entry.row} (line {entry.line})",
-                    column,
-                    "empty the cell if the new subset is to take its place",
-                )
+            problems.add(
+                "train-annotations",
+                repr(row[at]),
+                f"a blank cell to fill, or {_relative(path, manifest.path)!r}",
+                record=f"row {entry.row} (line {entry.line})",
+                field=column,
+                cause="empty the cell if the new subset is to take its place",
             )
         row[at] = _relative(path, manifest.path)
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     return csv_text([header, *rows])
 
 

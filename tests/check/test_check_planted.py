@@ -114,10 +114,11 @@ def kinds_in(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            owner = getattr(getattr(node.func, "value", None), "id", "")
-            if name in ("Problem", "fault") or (name == "add" and owner == "self"):
+            owner = getattr(node.func, "value", None)
+            owner = getattr(owner, "id", getattr(owner, "attr", ""))
+            if name == "Problem" or (name == "add" and owner in ("self", "problems")):
                 kinds |= texts(node.args[:1])
-            elif name == "strike" or (name == "add" and owner == "faults"):
+            elif name == "strike" or (name == "add" and owner == "invalid"):
                 kinds |= texts(node.args[1:2])
         elif isinstance(node, ast.For) and "kind" in ast.dump(node.target):
             for row in getattr(node.iter, "elts", ()):
