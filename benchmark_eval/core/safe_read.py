@@ -41,10 +41,10 @@ def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
 
 
 def unreadable(
-    file: str | Path, error: OSError, expected: str = "a readable file", *, record: str = ""
+    file: str | Path, error: Exception, expected: str = "a readable file", *, record: str = ""
 ) -> Problem:
     """The problem of a file that cannot be opened or read; ``file`` is how messages name it."""
-    found = error.strerror or str(error) or type(error).__name__
+    found = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return Problem("unreadable", str(file), found, expected, record)
 
 

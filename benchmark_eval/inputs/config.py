@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import parse_yaml, read_input
+from benchmark_eval.core.safe_read import parse_yaml, read_input, unreadable
 
 RENAMED = {"own_metrics": "custom_metrics"}
 """Keys of earlier versions and what they are called now; the old ones are refused by name."""
@@ -126,9 +126,8 @@ def read_yaml(path: str | Path) -> object:
     path = Path(path)
     try:
         return parse_yaml(read_input(path).decode("utf-8"))
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a YAML file")]) from fault
+    except OSError as error:
+        raise InputError([unreadable(path, error, "a YAML file")]) from error
     except ValueError as fault:
         wanted = "a YAML file in UTF-8"
         raise InputError([Problem("not-yaml", str(path), str(fault), wanted)]) from fault

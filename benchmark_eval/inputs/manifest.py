@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmark_eval.core.csv_text import is_formula, separator_hint
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problems
-from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.model_names import name_key, name_problem
 from benchmark_eval.protocol import ALL, REGIMES
 
@@ -146,11 +146,9 @@ class _Reader:
             cause = file_absence(self.path)
             self.problems.add("missing-file", "no such file", "a manifest (CSV)", cause=cause)
             raise InputError(self.problems.all()) from fault
-        except OSError as fault:
-            self.problems.add(
-                "unreadable", fault.strerror or type(fault).__name__, "a readable manifest (CSV)"
-            )
-            raise InputError(self.problems.all()) from fault
+        except OSError as error:
+            problem = unreadable(self.path, error, "a readable manifest (CSV)")
+            raise InputError([problem]) from error
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as fault:

@@ -9,7 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import check_size, open_input
+from benchmark_eval.core.safe_read import check_size, open_input, unreadable
 
 PIECE = 512 * 1024
 """Bytes of JSON text that are decoded at a time."""
@@ -371,13 +371,12 @@ def read_columns(path: Path, invalid: InvalidRecords, *, digest: bool) -> tuple[
 
 
 def _unreadable(path: Path, file: str, error: Exception) -> InputError:
-    what = getattr(error, "strerror", None) or str(error)
     cause = ""
     if path.suffix == ".gz" and not getattr(error, "errno", None):
         cause = "a truncated or damaged gzip file"
     if isinstance(error, _EndlessError):
         cause = "no list of detections, or one made to fill the memory"
-    return InputError([Problem("unreadable", file, what, "a readable file", cause=cause)])
+    return InputError([replace(unreadable(file, error), cause=cause)])
 
 
 def _no_memory(file: str, first: str) -> InputError:

@@ -18,7 +18,7 @@ import numpy as np
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.training.regimes import n_drawn
 
@@ -111,11 +111,8 @@ def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
     """
     try:
         data = read_input(path)
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError(
-            [Problem("unreadable", str(path), found, "the training annotations (COCO)")]
-        ) from fault
+    except OSError as error:
+        raise InputError([unreadable(path, error, "the training annotations (COCO)")]) from error
     try:
         coco = msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:

@@ -14,6 +14,7 @@ from benchmark_eval.check.kinds import KINDS
 
 PACKAGE = Path(benchmark_eval.__file__).parent
 SOURCES = [
+    "core/safe_read",
     *("inputs/benchmark_reader", "inputs/coco_annotations", "inputs/taxonomy", "inputs/config"),
     *("inputs/predictions", "inputs/prediction_decoder", "inputs/prediction_files"),
     *("inputs/manifest", "pipeline/plan", "training/budgets"),
