@@ -81,6 +81,16 @@ def test_one_kind_is_found_and_nothing_else(kind, tmp_path):
     assert {f.level for f in report.findings if f.problem.kind == kind} == {KINDS[kind].level}
 
 
+def test_missing_predictions_are_found_without_a_manifest(tmp_path):
+    tree = Tree()
+    tree.config["manifest"] = None
+    del tree.predictions["m", "semantic_ood"]
+    report = found(tmp_path, tree)
+    assert counts(report) == {"missing-predictions": 1}
+    (problem,) = [f.problem for f in report.findings if f.problem.kind == "missing-predictions"]
+    assert "the folder holds iid_test_predictions.json" in problem.cause
+
+
 def test_all_kinds_in_one_tree(tmp_path):
     """With a sound manifest: everything but what breaks the manifest or hides other faults."""
     kinds = [kind for kind, plant in PLANTS.items() if not plant.alone and not plant.rows]

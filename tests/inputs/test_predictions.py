@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import os
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from support.layout import write_split, write_taxonomy
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs import prediction_decoder as module
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
-from benchmark_eval.inputs.prediction_files import predictions_file
+from benchmark_eval.inputs.config import normalise_config
+from benchmark_eval.inputs.manifest import read_manifest
+from benchmark_eval.inputs.prediction_files import find_prediction_files, predictions_file
 from benchmark_eval.inputs.predictions import read_predictions
 
 
@@ -234,6 +237,38 @@ def test_one_file_must_be_there_and_only_one(tmp_path):
     (tmp_path / "iid_test_predictions.json.gz").write_bytes(gzip.compress(b"[]"))
     with pytest.raises(InputError, match="only one of the two"):
         predictions_file(tmp_path, "iid_test")
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({}, "missing-predictions"),
+        ({".json": b"[]", ".json.gz": b""}, "ambiguous-predictions"),
+        ({".json": b""}, "empty-predictions"),
+        ({".json.gz": b""}, "empty-predictions"),
+    ],
+)
+def test_evaluation_and_sweep_report_the_same_problem_of_a_prediction_file(tmp_path, files, kind):
+    for suffix, content in files.items():
+        (tmp_path / f"iid_test_predictions{suffix}").write_bytes(content)
+    with pytest.raises(InputError) as error:
+        predictions_file(tmp_path, "iid_test")
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text("model_name,regime,k_or_p,seed,predictions_dir\nm,global_uniform,1,0,.\n")
+    (entry,) = read_manifest(manifest).models
+    config = normalise_config({"splits": ["iid_test"]})
+    paths, (problem,) = find_prediction_files(config, entry)
+    assert paths == []
+    (other,) = error.value.problems
+    assert problem.kind == other.kind == kind
+    assert (problem.file, problem.expected) == (other.file, other.expected)
+
+
+def test_a_pipe_is_not_an_empty_prediction_file(benchmark, tmp_path):
+    os.mkfifo(tmp_path / "iid_test_predictions.json")
+    path = predictions_file(tmp_path, "iid_test")
+    with pytest.raises(InputError, match="a named pipe"):
+        read_predictions(path, benchmark, "iid_test")
 
 
 def test_a_damaged_gzip_file_is_told(benchmark, tmp_path):
