@@ -15,6 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input
@@ -26,7 +27,7 @@ from benchmark_eval.inputs.prediction_files import find_prediction_files
 from benchmark_eval.results.schema import Evaluation, decode_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
-from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, to_csv
+from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode
 from benchmark_eval.sweep.tables import read_aggregated as read_tables
 
 Progress = Callable[[str, int, int], None]
@@ -261,7 +262,7 @@ def _tables(
                 "aggregate again",
             )
     for name, layout in CSV_FILES.items():
-        verified.compare(folder / name, to_csv(*layout(table)).encode(), f"{AGGREGATED} gives")
+        verified.compare(folder / name, csv_text(*layout(table)).encode(), f"{AGGREGATED} gives")
     _report(folder, table, verified)
     if benchmark is not None and config is not None and config.manifest is not None:
         _again(path, table, eval_dir, benchmark, config, verified)

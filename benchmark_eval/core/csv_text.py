@@ -18,16 +18,31 @@ def separator_hint(header: Sequence[str]) -> str:
     return f"the columns are separated by {other!r}" if other else ""
 
 
-def neutral(cell: object) -> object:
-    """A cell of a CSV file: a text that a spreadsheet would run as a formula gets an apostrophe.
+def csv_text(
+    header: Sequence[str], rows: Iterable[Sequence[object]], *, escape_formulas: bool = True
+) -> str:
+    """A table as CSV, its lines ended by a line feed: the one writer of this package.
 
-    Models and architectures are never called so; species in a benchmark's files may be.
+    None is an empty cell, a float the shortest text that reads back as the same number. A text
+    that a spreadsheet would run as a formula gets an apostrophe in front, unless a program reads
+    the file back (``escape_formulas=False``).
     """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    if escape_formulas:
+        rows = ([_escaped(cell) for cell in row] for row in rows)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def csv_cell(text: str) -> str:
+    """One text as a cell of ``csv_text``, quoted if it must be."""
+    out = io.StringIO()
+    # a row of one empty cell would be quoted
+    csv.writer(out, lineterminator="\n").writerow([_escaped(text), ""])
+    return out.getvalue()[:-2]
+
+
+def _escaped(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and is_formula(cell) else cell
-
-
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV with plain line feeds."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()

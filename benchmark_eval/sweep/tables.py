@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_together
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.core.problems import Problem
@@ -396,7 +395,7 @@ def write(table: Aggregated, output_dir: str | Path) -> None:
     """
     folder = Path(output_dir)
     contents: dict[Path, bytes | None] = {
-        folder / name: to_csv(*layout(table)).encode() for name, layout in CSV_FILES.items()
+        folder / name: csv_text(*layout(table)).encode() for name, layout in CSV_FILES.items()
     }
     seal = folder / AGGREGATED
     write_together({**contents, seal: encode(table)}, seal)
@@ -416,15 +415,6 @@ def discard(output_dir: str | Path) -> list[str]:
 def encode(table: Aggregated) -> bytes:
     """``aggregated.json`` as bytes."""
     return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
-
-
-def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
-    """CSV text: None is an empty cell, floats are the shortest text that reads back equal."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 T = TypeVar("T")

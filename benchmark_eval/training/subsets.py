@@ -376,7 +376,7 @@ def manifest_text(
     ]
     if not architectures:
         header, *rows = [[*row[:4], row[5]] for row in [header, *rows]]
-    return csv_text([header, *rows])
+    return csv_text(header, rows, escape_formulas=False)
 
 
 def _new_manifest(
@@ -410,7 +410,7 @@ def _filled_manifest(manifest: Manifest, where: dict[Draw, Path]) -> str:
         row[at] = _relative(path, manifest.path)
     if problems:
         raise InputError(problems.all())
-    return csv_text([header, *rows])
+    return csv_text(header, rows, escape_formulas=False)
 
 
 def _budgets(rows: Iterable[SubsetRow]) -> str:
@@ -418,11 +418,11 @@ def _budgets(rows: Iterable[SubsetRow]) -> str:
         "regime", "k_or_p", "seed", "n_images", "n_specimens",
         "expected_n_images", "expected_n_specimens", "n_species_short",
     ]  # fmt: skip
-    table: list[Sequence[object]] = [header]
+    table: list[Sequence[object]] = []
     for row in rows:
         d, exact, expected = row.draw, row.exact, row.expected
         table.append(
             [d.regime, d.k_or_p, d.seed, int(exact.n_images), int(exact.n_specimens),
-             repr(expected.n_images), repr(expected.n_specimens), row.n_species_short]
+             expected.n_images, expected.n_specimens, row.n_species_short]
         )  # fmt: skip
-    return csv_text(table)
+    return csv_text(header, table)
