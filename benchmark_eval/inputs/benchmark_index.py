@@ -101,7 +101,7 @@ def read_index(path: str | Path) -> Benchmark:
 
     ``InputError`` when the file is missing, truncated, or of another version.
     """
-    wanted = "an index written by `benchmark-eval index`"
+    expected = "an index written by the workflow (or pass the benchmark folder)"
     try:
         with np.load(path, allow_pickle=False) as store:
             if int(store["version"]) != INDEX_VERSION:
@@ -139,7 +139,7 @@ def read_index(path: str | Path) -> Benchmark:
             flat = texts("digests")
             digests = dict(zip(flat[::2], flat[1::2], strict=True))
     except FileNotFoundError:
-        raise InputError([Problem("missing-file", str(path), "no such file", wanted)]) from None
+        raise InputError([Problem("missing-file", str(path), "no such file", expected)]) from None
     except _BROKEN as error:
         raise InputError(
             [
@@ -147,7 +147,7 @@ def read_index(path: str | Path) -> Benchmark:
                     "index-broken",
                     str(path),
                     f"{type(error).__name__}: {error}",
-                    wanted,
+                    expected,
                     cause="a truncated or foreign file; delete it and run again",
                 )
             ]
