@@ -1,4 +1,4 @@
-"""CSV text: how tables are written, and what a spreadsheet would make of a cell."""
+"""Writing CSV tables."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet would run a cell with this text."""
+    """Whether a spreadsheet would run a cell with this text as a formula."""
     return text[:1] in ("=", "+", "-", "@", "\t", "\r")
 
 
 def separator_hint(header: Sequence[str]) -> str:
-    """What a CSV file's columns are separated by instead of commas, or the empty text."""
+    """The likely cause of a header with one column: a separator other than the comma; or ``""``."""
     other = next((c for c in (";", "\t", "|") if c in header[0]), "") if len(header) == 1 else ""
     return f"the columns are separated by {other!r}" if other else ""
 

@@ -1,7 +1,7 @@
-"""Reading the benchmark's COCO annotation files: typed and quick, or fault by fault.
+"""Reading the benchmark's COCO annotation files.
 
-The typed decoder stops at the first fault; only then is the file read again by a tolerant
-reader, which names every fault of every record.
+A fast typed decoder reads valid files. It stops at the first problem; only then does a slower
+tolerant reader read the file again and report every problem of every record.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 
 MEMORY_PER_BYTE = 8.0
-"""Memory that reading an annotation file takes for each of its bytes, its records all at once."""
+"""Memory needed per byte of an annotation file, as all its records are decoded at once."""
 
 
 class _Image(msgspec.Struct, gc=False):
-    # numbers are floats here, so that a record is as long as any other
+    # floats only, so that all records are encoded with the same length (``NumberColumns``)
     id: float
     width: float = math.nan
     height: float = math.nan
@@ -63,13 +63,13 @@ class _Coco(msgspec.Struct):
 
 
 _Numbers = dict[str, NDArray[Any]]
-"""Columns by field: ids as integers, all else as floats, NaN where a field is not there."""
+"""Columns by field: ids as integers, all else as floats, NaN for a missing field."""
 _IDS = ("id", "image_id", "category_id")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a COCO file holds."""
+class _Content:
+    """The content of a COCO file."""
 
     images: _Numbers
     annotations: _Numbers
@@ -77,8 +77,8 @@ class _Found:
     info: Any
 
 
-def _typed(data: bytes) -> _Found:
-    """A sound file; ``msgspec.DecodeError`` at the first fault."""
+def _typed(data: bytes) -> _Content:
+    """Decode a valid file; ``msgspec.DecodeError`` at the first problem."""
     coco = msgspec.json.decode(data, type=_Coco)
     images: _Numbers = dict(NumberColumns(_Image).of(coco.images))
     annotations: _Numbers = dict(NumberColumns(_Annotation).of(coco.annotations))
@@ -87,11 +87,11 @@ def _typed(data: bytes) -> _Found:
     crowd = annotations["iscrowd"]
     if not ((crowd == 0) | (crowd == 1)).all():
         raise msgspec.ValidationError("iscrowd is neither 0 nor 1")
-    return _Found(images, annotations, coco.categories, coco.info)
+    return _Content(images, annotations, coco.categories, coco.info)
 
 
 def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numbers:
-    """Records, each the values of its fields in order, as columns."""
+    """Records as columns; each record holds the values of its fields in order."""
     fields = zip(*rows, strict=True) if rows else [()] * len(record.__struct_fields__)
     table: _Numbers = {}
     for name, values in zip(record.__struct_fields__, fields, strict=True):
@@ -102,7 +102,7 @@ def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numb
 
 @dataclass(frozen=True, slots=True)
 class RawSplit:
-    """A split's file as columns, ids not yet joined with anything."""
+    """A split's file as columns, with the ids of the file."""
 
     name: str
     file: str
@@ -117,23 +117,23 @@ class RawSplit:
     area: Floats
     crowd: Bools
     description: str = ""
-    """What the file's ``info`` says of itself, on one line."""
+    """The dataset description in the file's ``info``, on one line."""
     whole: bool = True
     """Whether every image and category record could be read."""
 
 
-class _Tolerant:
-    """Reads a COCO file that the typed decoder refused, naming every fault of every record.
+class _TolerantReader:
+    """Reads a COCO file that the typed decoder rejected and reports every problem.
 
-    Records whose ids are no ids are left out; any other faulty value becomes a harmless one, so
-    that faults that need the whole file can be looked for all the same.
+    Records with invalid ids are dropped. Any other invalid value is replaced by a valid one, so
+    that the checks of the whole file can still run.
     """
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
-        self.lost = False
+        self.incomplete = False
 
-    def read(self, data: bytes) -> _Found | None:
+    def read(self, data: bytes) -> _Content | None:
         try:
             tree = plain_json(data)
         except ValueError as error:
@@ -141,7 +141,7 @@ class _Tolerant:
                 "not-json",
                 str(error)[:200],
                 "a COCO JSON object",
-                cause="a half-written or damaged file",
+                cause="truncated or damaged file",
             )
             return None
         if not isinstance(tree, dict):
@@ -164,8 +164,8 @@ class _Tolerant:
         categories = [self._category(i, r) for i, r in enumerate(parts.get("categories", []))]
         if len(parts) < 3:
             return None
-        self.lost = None in images or None in categories
-        return _Found(
+        self.incomplete = None in images or None in categories
+        return _Content(
             _table(_Image, [i for i in images if i]),
             _table(_Annotation, [a for a in annotations if a]),
             [c for c in categories if c],
@@ -181,18 +181,18 @@ class _Tolerant:
         return None
 
     def _ids(self, record: dict[str, Any], where: str, *names: str) -> list[int] | None:
-        """The ids of these names; None where one is no id."""
+        """The ids in these fields; None if one is invalid."""
         ids = [as_id(record.get(name)) for name in names]
         for name, value in zip(names, ids, strict=True):
             if value is None:
-                found, expected = show(record.get(name)), "an integer of 64 bits"
+                found, expected = show(record.get(name)), "a 64-bit integer"
                 self.problems.add("id-type", found, expected, record=where, field=name)
         return None if None in ids else [value for value in ids if value is not None]
 
     def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
         value = record.get(name)
         if value is not None and not is_number(value):
-            self.problems.add("size-type", show(value), "a number of px", record=where, field=name)
+            self.problems.add("size-type", show(value), "a number (px)", record=where, field=name)
             return None
         return value
 
@@ -230,11 +230,11 @@ class _Tolerant:
         if "iscrowd" not in entry:
             self.problems.add(
                 "iscrowd-missing",
-                "no iscrowd",
+                'missing field "iscrowd"',
                 "0 or 1 (crowd-aware annotations needed)",
                 record=where,
                 field="iscrowd",
-                cause="annotations of version 1, or stripped by a converter",
+                cause="annotations of version 1, or removed by a converter",
             )
             crowd = 0
         elif crowd not in (0, 1):
@@ -247,10 +247,10 @@ class _Tolerant:
         return (*ids, [float(v) for v in box], int(crowd == 1), area)
 
 
-def _columns(name: str, file: str, coco: _Found, *, whole: bool) -> RawSplit:
+def _columns(name: str, file: str, coco: _Content, *, whole: bool) -> RawSplit:
     annotations, images = coco.annotations, coco.images
     box, area = annotations["bbox"], annotations["area"]
-    with np.errstate(over="ignore", invalid="ignore"):  # told with the other bad boxes
+    with np.errstate(over="ignore", invalid="ignore"):  # reported with the other invalid boxes
         computed = box[:, 2] * box[:, 3]
     return RawSplit(
         name=name,
@@ -276,13 +276,13 @@ def _description(info: object) -> str:
 
 
 def _repeated(values: Ints) -> Ints:
-    """Values that stand more than once, ascending."""
+    """Values that occur more than once, ascending."""
     unique, count = np.unique(values, return_counts=True)
     return unique[count > 1]
 
 
 def _check_columns(raw: RawSplit, problems: Problems) -> None:
-    """Faults that need the whole file: repeated ids, dangling references, bad sizes."""
+    """Report duplicate ids, unknown images and invalid boxes and areas."""
     for kind, what, ids in (
         ("duplicate-annotation-id", "annotation", raw.annotation_ids),
         ("duplicate-image-id", "image", raw.image_ids),
@@ -301,7 +301,7 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
         problems.add(
             "annotation-image-unknown",
             f"image {raw.image[row]}",
-            "an id of this file's images",
+            "the id of an image of this file",
             record=f"annotation {raw.annotation_ids[row]}",
             field="image_id",
         )
@@ -310,7 +310,7 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
         problems.add(
             "annotation-box",
             show(raw.boxes[row].tolist()),
-            "finite x, y and w, h >= 0 in px",
+            "finite x, y, w, h in px with w, h >= 0",
             record=f"annotation {raw.annotation_ids[row]}",
             field="bbox",
         )
@@ -327,12 +327,11 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
 def read_split(
     directory: Path, file: Path, digests: dict[str, str], problems: Problems
 ) -> RawSplit | None:
-    """One split's file as columns, its faults added to ``problems``.
+    """One split's file as columns; its problems are added to ``problems``.
 
-    ``None`` where they leave nothing to read; otherwise the columns of a faulty file hold its
-    sound records, good for looking on and for nothing else.
-
-    The file's SHA-256 goes into ``digests`` under its path relative to the benchmark folder.
+    ``None`` if nothing can be read. The columns of an invalid file hold its valid records: enough
+    for further checks, never for scoring. The file's SHA-256 is added to ``digests`` under its
+    path relative to the benchmark folder.
     """
     name = file.relative_to(directory).as_posix()
     data = read_or_report(file, problems, file=name, memory_per_byte=MEMORY_PER_BYTE)
@@ -344,10 +343,10 @@ def read_split(
     try:
         raw = _columns(file.stem, name, _typed(data), whole=True)
     except (msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError):
-        tolerant = _Tolerant(found)
-        sound = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
-        if sound is not None:
-            raw = _columns(file.stem, name, sound, whole=not tolerant.lost)
+        tolerant = _TolerantReader(found)
+        content = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
+        if content is not None:
+            raw = _columns(file.stem, name, content, whole=not tolerant.incomplete)
     if raw is not None:
         _check_columns(raw, found)
     problems.extend(found.all())

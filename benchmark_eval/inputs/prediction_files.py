@@ -1,4 +1,4 @@
-"""The one finder of prediction files: where a model's predictions lie."""
+"""Finding the prediction files of models."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import file_names
 
 _PATH_KEYS = ("benchmark_dir", "predictions_dir", "manifest")
-_PATTERN_MARK = re.compile(r"[{}<>]")
+_WILDCARD = re.compile(r"[{}<>]")
 
 
 def pattern_problems(config: Config, manifest: Manifest) -> list[Problem]:
-    """Names and paths that Snakemake would read as its own patterns: {this}, <that>."""
+    """Report names and paths that Snakemake would read as wildcards: {this}, <that>."""
     problems = Problems()
     named = [(f"config, {key}", getattr(config, key)) for key in _PATH_KEYS]
     for entry in manifest.models:
-        at = f"{manifest.path}, row {entry.row} (line {entry.line})"
+        row = f"{manifest.path}, row {entry.row} (line {entry.line})"
         named += [
-            (f"{at}, model_name", entry.model_name),
-            (f"{at}, predictions_dir", entry.predictions_dir),
-            (f"{at}, train_annotations", entry.train_annotations),
+            (f"{row}, model_name", entry.model_name),
+            (f"{row}, predictions_dir", entry.predictions_dir),
+            (f"{row}, train_annotations", entry.train_annotations),
         ]
     for where, value in named:
-        odd = _PATTERN_MARK.search(str(value or ""))
-        if odd:
+        mark = _WILDCARD.search(str(value or ""))
+        if mark:
             problems.add(
                 "wildcard-character",
                 repr(str(value)),
-                f"no {odd.group()!r} in it",
+                f"a name without {mark.group()!r}",
                 file=where,
-                cause="Snakemake reads {...} and <...> in file names as its own",
+                cause="Snakemake reads {...} and <...> in file names as wildcards",
             )
     return problems.all()
 
@@ -54,7 +54,7 @@ def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
 
 
 def model_folders(config: Config, entries: Iterable[ModelEntry]) -> list[Path]:
-    """The folders of those models that have one, by the manifest or by the config."""
+    """The folders of the models for which the manifest or the config names one."""
     named = config.predictions_dir is not None
     return [_predictions_dir(config, e) for e in entries if named or e.predictions_dir is not None]
 

@@ -1,4 +1,4 @@
-"""Reading ``species_taxonomy.csv``: one row a species, as text."""
+"""Reading ``species_taxonomy.csv``: one row per species, as text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.protocol import OOD_BANDS, RANKS, TAXONOMY
 
-# What a blank rank or band may look like in a CSV (the benchmark's evaluator reads the file
-# with pandas' defaults, which take these for "missing").
+# Texts of a blank rank or band. The benchmark's evaluator reads the file with pandas, which treats
+# these as missing by default.
 BLANK = frozenset(
     [
         "",
@@ -41,7 +41,7 @@ BLANK = frozenset(
 
 
 def _blank(text: str | None) -> str:
-    """The cell's text, or the empty string for anything that means "missing"."""
+    """The cell's text, or the empty string if it means "missing"."""
     if text is None or text in BLANK or not text.strip():
         return ""
     return text
@@ -52,7 +52,7 @@ def _check_header(header: Sequence[str], problems: Problems) -> None:
         if name.strip() and header.count(name) > 1:
             problems.add(
                 "duplicate-column",
-                f"the column {name!r} {header.count(name)} times",
+                f"column {name!r} {header.count(name)} times",
                 "each column once",
                 record="line 1",
             )
@@ -70,7 +70,7 @@ def _check_header(header: Sequence[str], problems: Problems) -> None:
 def read_taxonomy(
     path: Path, digests: dict[str, str], problems: Problems
 ) -> dict[str, dict[str, str]]:
-    """Rows by species name; blank cells and absent optional columns are empty strings."""
+    """Rows by species name; blank cells and missing optional columns are empty strings."""
     found = Problems(TAXONOMY)
     rows = _read(path, digests, found)
     problems.extend(found.all())
@@ -93,14 +93,14 @@ def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, 
         problems.extend([unreadable(TAXONOMY, error)])
         return {}
     except UnicodeDecodeError as error:
-        problems.add("not-utf8", f"byte {error.start} is not UTF-8", "a CSV in UTF-8")
+        problems.add("not-utf8", f"invalid UTF-8 at byte {error.start}", "a CSV file in UTF-8")
         return {}
     digests[TAXONOMY] = hashlib.sha256(data).hexdigest()
     rows = csv.DictReader(io.StringIO(text, newline=""))
     header = rows.fieldnames or []
     _check_header(header, problems)
     if problems:
-        return {}  # rows cannot be read while a column is missing or stands twice
+        return {}  # rows cannot be read if a column is missing or duplicated
     table: dict[str, dict[str, str]] = {}
     for row in rows:
         where = f"line {rows.line_num}"
@@ -108,7 +108,7 @@ def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, 
         if None in row or any(value is None for value in row.values()):
             problems.add(
                 "row-length",
-                "another number of cells than the header has",
+                "a different number of cells than in the header",
                 f"{len(header)} cells",
                 record=where,
             )
@@ -116,7 +116,7 @@ def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, 
         if name in table:
             problems.add(
                 "duplicate-species",
-                f"{name!r} a second time",
+                f"{name!r} again",
                 "each species once",
                 record=where,
                 field="scientificName",

@@ -129,7 +129,7 @@ def kinds_in(path):
             owner = getattr(owner, "id", getattr(owner, "attr", ""))
             if name == "Problem" or (name == "add" and owner in ("self", "problems")):
                 kinds |= texts(node.args[:1])
-            elif name == "strike" or (name == "add" and owner == "invalid"):
+            elif name == "add_rows" or (name == "add" and owner == "invalid"):
                 kinds |= texts(node.args[1:2])
         elif isinstance(node, ast.For) and "kind" in ast.dump(node.target):
             for row in getattr(node.iter, "elts", ()):
