@@ -1,7 +1,7 @@
 """Synthetic data: an invented benchmark with the real counts and layout, and simulated models.
 
-It stands in for the real benchmark and real predictions in the demo, in tests and for a first try.
-Nothing in it describes a real beetle or a real detector.
+It replaces the real benchmark and real predictions in the demo and in tests. Nothing in it
+describes a real beetle or a real detector.
 """
 
 from __future__ import annotations

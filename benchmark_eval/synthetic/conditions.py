@@ -1,4 +1,4 @@
-"""The invented models that are trained under the benchmark's 17 conditions."""
+"""The simulated models of the benchmark's 17 training conditions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from benchmark_eval.training.regimes import GRID, SEEDS, condition_name
 
 ARCHITECTURES = ("alder", "birch", "cedar")
-"""Named after trees: no real detector is meant."""
+"""Named after trees, so that none is mistaken for a real detector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One invented trained model: a row of the manifest."""
+    """One simulated model: a row of the manifest."""
 
     architecture: str
     regime: str
@@ -27,7 +27,7 @@ class Model:
 
 
 SINGLE = Model("alder", "global_uniform", "all", 0)
-"""The model that is made when no sweep is asked for."""
+"""The only model without ``sweep``."""
 
 
 def sweep_models() -> Iterator[Model]:

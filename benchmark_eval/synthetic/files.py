@@ -1,4 +1,4 @@
-"""The files of a synthetic benchmark and of its simulated models' predictions."""
+"""Writing the files of a synthetic benchmark and of the simulated models' predictions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NOTICE = (
 
 _CREATIVE_COMMONS = "https://creativecommons.org/licenses"
 _LICENCES = (
-    # name, url, as supplied, does it state its version
+    # name, url, text as supplied, whether it states a version
     ("CC BY 4.0", f"{_CREATIVE_COMMONS}/by/4.0/", "CC BY 4.0", True),
     ("CC BY-NC 4.0", f"{_CREATIVE_COMMONS}/by-nc/4.0/", "CC BY-NC 4.0", True),
     ("CC BY-SA 4.0", f"{_CREATIVE_COMMONS}/by-sa/4.0/", "CC BY-SA 4.0", True),
     ("CC BY-NC", "", "cc-by-nc", False),
     ("CC0 1.0", "https://creativecommons.org/publicdomain/zero/1.0/", "CC0", True),
 )
-_LICENCE_SHARES = {
+_LICENCE_FRACTIONS = {
     "inat_test": (0.1, 0.1, 0.0, 0.7, 0.1),
     "": (0.6, 0.2, 0.1, 0.05, 0.05),
 }
@@ -63,19 +63,19 @@ class _Annotation(msgspec.Struct):
 
 
 def write_predictions(path: Path, columns: PredictionColumns) -> int:
-    """Write one split's detections as a JSON list; returns the bytes written."""
+    """Write one split's detections as a JSON list; returns the number of bytes."""
     return write_results(path, columns.image_id, columns.category_id, columns.box, columns.score)
 
 
 def write_manifest(path: Path, models: Iterable[Model]) -> None:
-    """Write the sweep's manifest: a row a model."""
+    """Write the manifest of the sweep: one row per model."""
     rows = ([m.name, m.regime, m.k_or_p, m.seed, m.architecture] for m in models)
     header = ["model_name", "regime", "k_or_p", "seed", "architecture"]
     write_text_atomic(path, csv_text(header, rows))
 
 
 def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
-    """Write the benchmark as the real one is laid out, but for image files and the evaluator."""
+    """Write the benchmark in the real layout, without image files and the evaluator."""
     contents = {"README.md": f"# Synthetic benchmark\n\n{NOTICE}\n".encode()}
     licences: list[list[object]] = []
     for split, truth in benchmark.splits.items():
@@ -98,7 +98,7 @@ def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
 
 
 def _uuids(rng: np.random.Generator, n: int) -> list[str]:
-    """Random identifiers in the form of version-4 UUIDs."""
+    """Random version-4 UUIDs."""
     digits = rng.bytes(16 * n).hex()
     return [
         f"{d[:8]}-{d[8:12]}-4{d[13:16]}-{'89ab'[int(d[16], 16) % 4]}{d[17:20]}-{d[20:]}"
@@ -109,8 +109,8 @@ def _uuids(rng: np.random.Generator, n: int) -> list[str]:
 def _images(benchmark: SyntheticBenchmark, truth: GroundTruth) -> list[_Image]:
     rng = stream(benchmark.seed, "images", truth.split)
     uuids = _uuids(rng, truth.n_images)
-    shares = _LICENCE_SHARES.get(truth.split, _LICENCE_SHARES[""])
-    licence = rng.choice(len(_LICENCES), size=truth.n_images, p=shares).tolist()
+    fractions = _LICENCE_FRACTIONS.get(truth.split, _LICENCE_FRACTIONS[""])
+    licence = rng.choice(len(_LICENCES), size=truth.n_images, p=fractions).tolist()
     sizes = zip(truth.width.tolist(), truth.height.tolist(), strict=True)
     return [
         _Image(i, f"{uuid}.jpg", width, height, uuid, kind + 1, *_LICENCES[kind])

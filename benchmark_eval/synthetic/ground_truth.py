@@ -1,7 +1,7 @@
-"""Invented ground truth: images, specimens and boxes, with the counts of the benchmark's card.
+"""Invented ground truth: images, specimens and boxes, with the counts of the dataset card.
 
-Everything is in columns. At scale 1 every count is the card's; a smaller scale keeps each species,
-band and target and shrinks only images and boxes, but for one scored box a species.
+All data are columns. At scale 1 all counts are those of the card. A smaller scale keeps every
+species, band and target and reduces images and boxes, to no less than one scored box per species.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ OOD_BOXES = {"near_genus": 23791, "mid_tribe": 17099, "far_tribe": 6034}
 FEWEST_TRAIN_IMAGES = 6
 """Training images of the rarest species at scale 1."""
 TRAIN_TAIL = 1.4
-"""A species' training images fall with its rank to this power (rank 1 has the most)."""
+"""Training images per species decrease with rank to this power (rank 1 has the most)."""
 OOD_TAIL = {"near_genus": 1.064, "mid_tribe": 1.214}
-"""The same for boxes of held-out species, set to give 11.4 and 7.4 effective species (Kish)."""
-FAR_SHARES = (0.55, 0.29)
-"""Of the far_tribe boxes, what its two most photographed species have (84 % together)."""
-SHARE_MULTI = {"train": 0.3, "near_genus": 0.3, "mid_tribe": 0.3, "far_tribe": 0.3}
-"""Share of images with more than one specimen; the others show one mounted beetle."""
-SHARE_MIXED = 0.12
-"""Share of those on which several species lie, drawn from all that such images hold."""
+"""The same for boxes of held-out species; gives 11.4 and 7.4 effective species (Kish)."""
+FAR_FRACTIONS = (0.55, 0.29)
+"""Fractions of the far_tribe boxes in its two most abundant species (84 % together)."""
+MULTI_FRACTION = {"train": 0.3, "near_genus": 0.3, "mid_tribe": 0.3, "far_tribe": 0.3}
+"""Fraction of images with more than one specimen; the others show one mounted beetle."""
+MIXED_FRACTION = 0.12
+"""Fraction of those images that show several species."""
 SIDE = (0.5, 0.9)
 SIDE_IN_FIELD = (0.15, 0.5)
-"""Longer side of a specimen as a share of the room it has: field photographs show surroundings."""
+"""Longer side of a specimen as a fraction of its grid cell; smaller in field photographs."""
 NOT_LARGE = {"train": 6, "semantic_ood": 4}
-"""How many boxes at scale 1 are below 96 x 96 px (the card: all but 10 are above)."""
+"""Number of boxes below 96 x 96 px at scale 1 (the card: all but 10 are above)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """A split in columns: images in the order of their ids (1..n), boxes grouped by image.
+    """A split as columns: images in the order of their ids (1..n), boxes grouped by image.
 
     ``image`` (0-based row of the image), ``species`` (0-based: category id - 1), ``box``
-    (n x 4: x, y, w, h in px) and ``crowd`` have a row a specimen; ``width``, ``height`` in px.
+    (n x 4: x, y, w, h in px) and ``crowd`` have one row per specimen; ``width``, ``height`` in px.
     """
 
     split: str
@@ -65,12 +65,12 @@ class GroundTruth:
 
     @property
     def n_images(self) -> int:
-        """How many images the split has."""
+        """Number of images."""
         return len(self.width)
 
     @property
     def specimens_per_image(self) -> Ints:
-        """Specimens on each image, crowd counted."""
+        """Number of specimens on each image, including crowd."""
         return np.bincount(self.image, minlength=self.n_images)
 
 
@@ -78,8 +78,9 @@ class GroundTruth:
 class SyntheticBenchmark:
     """The whole invented benchmark.
 
-    ``train_images`` holds each species' training images at scale 1 (0 for held-out species): the
-    simulated detectors learn from the full training set, of which train.json may be a sample.
+    ``train_images`` holds each species' number of training images at scale 1 (0 for held-out
+    species): the simulated detectors learn from the full training set, even if train.json is
+    smaller.
     """
 
     seed: int
@@ -108,7 +109,7 @@ def synthetic_benchmark(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What lies on which image, before it is placed: specimens a image, then a row a specimen."""
+    """The content of images before boxes are placed: specimens per image, one row per specimen."""
 
     per_image: Ints
     species: Ints
@@ -120,12 +121,12 @@ def _scaled(count: int, scale: float, at_least: int) -> int:
 
 
 def _train_image_counts(species: Sequence[Species], seed: int, total: int) -> Ints:
-    """Training images of each species (0 for held-out ones), long tailed, in all ``total``."""
+    """Training images of each species (0 if held out), long-tailed, ``total`` in all."""
     rng = stream(seed, "abundance", "train")
     trained = np.array([s.category_id - 1 for s in species if s.trainable])
     is_target = np.array([bool(s.target_band) for s in species if s.trainable])
     ranks = np.empty(len(trained))
-    # a target needs images beyond the largest budget, so targets take middle ranks
+    # targets need more images than the largest budget, so they get middle ranks
     middle = rng.permutation(np.arange(4, 26))[: is_target.sum()]
     others = rng.permutation(np.setdiff1d(np.arange(1, len(trained) + 1), middle))
     ranks[is_target], ranks[~is_target] = middle, others
@@ -135,25 +136,25 @@ def _train_image_counts(species: Sequence[Species], seed: int, total: int) -> In
     return counts
 
 
-def _densities(rng: np.random.Generator, images: int, boxes: int, share_multi: float) -> Ints:
-    """Specimens on each of a species' images, ``boxes`` in all: many ones, few plates."""
+def _densities(rng: np.random.Generator, images: int, boxes: int, multi_fraction: float) -> Ints:
+    """Specimens on each image of a species, ``boxes`` in all: mostly one, on few images many."""
     style = rng.lognormal(0.0, 1.1, images)
-    multi = rng.random(images) < share_multi
+    multi = rng.random(images) < multi_fraction
     return apportion(boxes, np.where(multi, style, 1e-6), 1, MOST_ON_A_PLATE)
 
 
 def _by_species(
-    rng: np.random.Generator, species: Ints, images: Ints, boxes: Ints, share_multi: float
+    rng: np.random.Generator, species: Ints, images: Ints, boxes: Ints, multi_fraction: float
 ) -> _Plan:
-    """Images of one species each, then the labels of some plates shuffled among these plates.
+    """Images of one species each; then labels are shuffled among some images with many specimens.
 
-    The shuffle puts several species on an image and keeps each species' boxes.
+    The shuffle puts several species on an image and keeps the number of boxes per species.
     """
     per_image = np.concatenate(
-        [_densities(rng, n, b, share_multi) for n, b in zip(images, boxes, strict=True)]
+        [_densities(rng, n, b, multi_fraction) for n, b in zip(images, boxes, strict=True)]
     )
     labels = np.repeat(np.repeat(species, images), per_image)
-    mixed = (per_image > 1) & (rng.random(len(per_image)) < SHARE_MIXED)
+    mixed = (per_image > 1) & (rng.random(len(per_image)) < MIXED_FRACTION)
     on_mixed = np.flatnonzero(np.repeat(mixed, per_image))
     labels[on_mixed] = labels[rng.permutation(on_mixed)]
     return _Plan(per_image, labels, np.zeros(len(labels), dtype=bool))
@@ -168,14 +169,14 @@ def _train(
     style = stream(seed, "density", "train").lognormal(0.0, 0.7, len(trained))
     n_boxes = _scaled(TRAIN_BOXES, scale, n_images)
     boxes = apportion(n_boxes, images * style, images, images * MOST_ON_A_PLATE)
-    plan = _by_species(rng, trained, images, boxes, SHARE_MULTI["train"])
+    plan = _by_species(rng, trained, images, boxes, MULTI_FRACTION["train"])
     return _placed("train", plan, rng, _scaled(NOT_LARGE["train"], scale, 1))
 
 
 def _ood(
     species: Sequence[Species], seed: int, scale: float, rng: np.random.Generator
 ) -> GroundTruth:
-    """One plan a band, laid side by side, so that no image holds two bands."""
+    """One plan per band, concatenated, so that no image has two bands."""
     plans = []
     for band in BANDS:
         members = np.array(
@@ -184,17 +185,19 @@ def _ood(
         draw = stream(seed, "abundance", band)
         ranks = draw.permutation(len(members))
         if band == "far_tribe":
-            rest = (1 - sum(FAR_SHARES)) / (len(members) - len(FAR_SHARES))
-            shares = np.array([*FAR_SHARES, *[rest] * (len(members) - len(FAR_SHARES))])[ranks]
+            rest = (1 - sum(FAR_FRACTIONS)) / (len(members) - len(FAR_FRACTIONS))
+            fractions = np.array([*FAR_FRACTIONS, *[rest] * (len(members) - len(FAR_FRACTIONS))])[
+                ranks
+            ]
         else:
-            shares = (ranks + 1.0) ** -OOD_TAIL[band]
+            fractions = (ranks + 1.0) ** -OOD_TAIL[band]
         n_boxes = _scaled(OOD_BOXES[band], scale, len(members))
         n_images = min(n_boxes, _scaled(OOD_IMAGES[band], scale, len(members)))
-        boxes = apportion(n_boxes, shares, 1, n_boxes)
+        boxes = apportion(n_boxes, fractions, 1, n_boxes)
         fewest = -(-boxes // MOST_ON_A_PLATE)
         style = draw.lognormal(0.0, 0.4, len(members))
         images = apportion(n_images, boxes**0.9 * style, fewest, boxes)
-        plans.append(_by_species(rng, members, images, boxes, SHARE_MULTI[band]))
+        plans.append(_by_species(rng, members, images, boxes, MULTI_FRACTION[band]))
     plan = _Plan(
         np.concatenate([p.per_image for p in plans]),
         np.concatenate([p.species for p in plans]),
@@ -224,24 +227,24 @@ def _balanced(
     members: Ints,
     n_images: int,
     n_crowd: int,
-    share_with_crowd: float,
+    crowd_fraction: float,
     scale: float,
     rng: np.random.Generator,
 ) -> GroundTruth:
-    """As many scored boxes a species; what else lies on the plates they came from is crowd."""
+    """The same number of scored boxes per species; all other specimens on the images are crowd."""
     scored = _scaled(SCORED_PER_SPECIES, scale, 1)
     total = min(_scaled(n_images, scale, len(members)), scored * len(members))
     images = apportion(total, rng.uniform(1.0, 1.2, len(members)), 1, scored)
     scored_on = np.concatenate(
         [apportion(scored, rng.lognormal(0.0, 1.0, n), 1, scored) for n in images]
     )
-    plate = (scored_on > 1) | (rng.random(total) < share_with_crowd)
+    plate = (scored_on > 1) | (rng.random(total) < crowd_fraction)
     style = np.where(plate, rng.lognormal(0.0, 1.0, total), 1e-6)
     crowd_on = apportion(_scaled(n_crowd, scale, 1), style, 0, MOST_ON_A_PLATE - scored_on)
-    # all scored specimens first, then all crowd: the order on an image is drawn in _placed
+    # scored specimens first, then crowd: _placed draws the order on each image
     owner = np.repeat(members, images)
     crowd_labels = np.repeat(owner, crowd_on)
-    mixed = np.flatnonzero(np.repeat(rng.random(total) < SHARE_MIXED, crowd_on))
+    mixed = np.flatnonzero(np.repeat(rng.random(total) < MIXED_FRACTION, crowd_on))
     crowd_labels[mixed] = crowd_labels[rng.permutation(mixed)]
     image = np.concatenate(
         [np.repeat(np.arange(total), scored_on), np.repeat(np.arange(total), crowd_on)]
@@ -258,10 +261,10 @@ _PLATES = np.array([(5184, 3456), (6000, 4000), (5472, 3648)])
 
 
 def _placed(split: str, plan: _Plan, rng: np.random.Generator, n_not_large: int) -> GroundTruth:
-    """Shuffle images and the specimens on them, and give every specimen a box in its image.
+    """Shuffle images and the specimens on them, and place a box for every specimen.
 
-    Specimens lie in the cells of a grid, jittered: on plates neighbours touch or overlap a little.
-    Boxes are whole hundredths of a pixel and end at least one hundredth before the border.
+    Specimens are placed in the cells of a grid with jitter, so that neighbours may overlap a
+    little. Coordinates are multiples of 0.01 px and end at least 0.01 px before the border.
     """
     n_images, n_boxes = len(plan.per_image), len(plan.species)
     place_of = rng.permutation(n_images)
@@ -306,8 +309,8 @@ def _placed(split: str, plan: _Plan, rng: np.random.Generator, n_not_large: int)
 def inside(corners: Floats, width: Ints, height: Ints) -> Floats:
     """Corner boxes (n x 4: left, top, right, bottom in px) as [x, y, w, h] inside their images.
 
-    A box past a border is cut there, and is at least 2 px a side. The values are whole hundredths
-    and x + w, y + h stay a hundredth below the border, so that no rounding of a sum passes it.
+    Boxes are clipped at the border and have sides of at least 2 px. Values are multiples of 0.01;
+    x + w and y + h stay 0.01 below the border, so that rounding cannot move them past it.
     """
     limit = np.stack([width, height], axis=1).astype(np.float64)
     start = np.clip(corners[:, :2], 0.0, limit - 3.0)

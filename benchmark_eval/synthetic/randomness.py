@@ -1,4 +1,4 @@
-"""Sharing out counts, and the random streams that the synthetic data are drawn with."""
+"""Apportioning counts, and the random streams of the synthetic data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def apportion(
     floor: npt.NDArray[np.int64] | int,
     cap: npt.NDArray[np.int64] | int,
 ) -> npt.NDArray[np.int64]:
-    """Whole numbers in proportion to ``weights`` that sum to ``total``, each in [floor, cap].
+    """Integers in proportion to ``weights`` that sum to ``total``, each in [floor, cap].
 
     ``total`` must lie between the sums of ``floor`` and ``cap``; weights are positive.
     """
@@ -24,7 +24,7 @@ def apportion(
     room = np.broadcast_to(np.asarray(cap, dtype=np.int64), weights.shape) - counts
     left = total - int(counts.sum())
     if not 0 <= left <= room.sum():
-        raise ValueError(f"{total} cannot be shared out between the given floor and cap")
+        raise ValueError(f"{total} cannot be apportioned between the given floor and cap")
     while left:
         shares = np.where(room > 0, weights, 0.0)
         shares *= left / shares.sum()

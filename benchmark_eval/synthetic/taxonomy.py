@@ -1,9 +1,9 @@
-"""The invented species: the counts and the ranks of the benchmark's card, under made-up names.
+"""The invented species: counts and ranks as in the benchmark's dataset card, with made-up names.
 
-70 genera in 21 tribes. 17 tribes, 38 genera and 65 species are trained on. The 110 held-out
+70 genera in 21 tribes. Training covers 17 tribes, 38 genera and 65 species. The 110 held-out
 species are 59 in 23 trained genera (near_genus, 13 tribes), 43 in 27 new genera of 9 trained
-tribes (mid_tribe) and 8 in 5 genera of 4 tribes that training lacks (far_tribe). The names are
-Latin for "invented", "nowhere", "imagined" and the like, so that nobody takes one for a beetle.
+tribes (mid_tribe) and 8 in 5 genera of 4 untrained tribes (far_tribe). The names are Latin for
+"invented", "nowhere", "imagined" and the like, so that none is mistaken for a real beetle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EPITHETS = (
     "fabulosus", "utopicus", "umbratilis", "chimaericus", "nullius", "imaginatus", "vanescens",
 )  # fmt: skip
 
-# Species a genus, genera in the order of _GENUS_ENDINGS, a row a tribe in the order of _TRIBES.
+# Species per genus, in the order of _GENUS_ENDINGS; one row per tribe, in the order of _TRIBES.
 _TRAINED = (
     (5, 3, 2, 1, 1, 1), (4, 3, 2, 1, 1), (4, 2, 1, 1), (3, 2, 1), (2, 2, 1), (3, 1), (2, 1), (2, 1),
     (1, 1), (1, 1), (2,), (1,), (1,), (1,), (1,), (1,), (1,),
@@ -46,17 +46,17 @@ _MID = (
 )  # fmt: skip
 _FAR = ((2, 2), (2,), (1,), (1,))
 
-# The targets of the target-acquisition regime, as (tribe, genus, species) places among the trained
-# ones. Seen from the 53 other trained species the first four have a congener left, the next four
-# a tribe but no congener, the last four no tribe. The two mid_tribe targets of one genus are each
-# other's congener, so their target_band and their distance_band_vs_trainable differ.
+# The target species of incremental_uniform_targets, as (tribe, genus, species) indices of trained
+# species. Among the 53 other trained species, the first four have a congener, the next four a
+# species of their tribe but no congener, the last four neither. The two mid_tribe targets of one
+# genus are congeners of each other, so their target_band and distance_band_vs_trainable differ.
 _TARGETS = {
     "near_genus": ((0, 0, 1), (1, 0, 1), (2, 0, 0), (3, 0, 0)),
     "mid_tribe": ((3, 1, 0), (3, 1, 1), (4, 2, 0), (5, 1, 0)),
     "far_tribe": ((13, 0, 0), (14, 0, 0), (15, 0, 0), (16, 0, 0)),
 }
 
-# Species also photographed in the field: all of the first subfamily, two of them targets.
+# Species with field photographs: all in the first subfamily, two of them targets.
 _IN_FIELD = (
     (0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 1, 0), (5, 0, 0), (3, 0, 0), (4, 2, 0),
 )  # fmt: skip
@@ -64,7 +64,7 @@ _IN_FIELD = (
 
 @dataclass(frozen=True, slots=True)
 class Species:
-    """One species: its ranks, its role, and its two bands (``target_band`` is "" for most)."""
+    """One species: ranks, role and two bands (``target_band`` is "" unless it is a target)."""
 
     category_id: int
     name: str
@@ -78,13 +78,13 @@ class Species:
 
     @property
     def valid_name_id(self) -> int:
-        """The number that annotations give as ``depicts_valid_name_id``."""
+        """The ``depicts_valid_name_id`` of its annotations."""
         return 900_000 + self.category_id
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    place: tuple[int, int, int]
+    index: tuple[int, int, int]
     name: str
     tribe: int
     genus: str
@@ -119,13 +119,13 @@ def _drafts() -> list[_Draft]:
 def invented_species() -> tuple[Species, ...]:
     """The 175 species by category id (1..175, in alphabetical order); the same for every seed.
 
-    ``distance_band`` is the distance to the nearest *other* trained species, so it is filled for
-    trained species too; ``target_band`` is the distance to the trained species that are no target.
+    ``distance_band`` is the distance to the nearest *other* trained species, so trained species
+    have it too; ``target_band`` is the distance to the trained species that are not targets.
     """
     drafts = sorted(_drafts(), key=lambda draft: draft.name)
     trained_genera = Counter(draft.genus for draft in drafts if draft.trainable)
     trained_tribes = Counter(draft.tribe for draft in drafts if draft.trainable)
-    target_bands = {place: band for band, places in _TARGETS.items() for place in places}
+    target_bands = {index: band for band, indices in _TARGETS.items() for index in indices}
     species = []
     for category_id, draft in enumerate(drafts, start=1):
         itself = int(draft.trainable)
@@ -144,9 +144,9 @@ def invented_species() -> tuple[Species, ...]:
                 tribe=f"{stem}ini",
                 genus=draft.genus,
                 trainable=draft.trainable,
-                target_band=target_bands.get(draft.place, "") if draft.trainable else "",
+                target_band=target_bands.get(draft.index, "") if draft.trainable else "",
                 distance_band=band,
-                in_field=draft.trainable and draft.place in _IN_FIELD,
+                in_field=draft.trainable and draft.index in _IN_FIELD,
             )
         )
     return tuple(species)

@@ -26,13 +26,13 @@ from benchmark_eval.synthetic.taxonomy import invented_species
 
 PREDICTED_SPLITS = ("iid_test", "inat_test", "semantic_ood")
 MARKER = "synthetic.json"
-"""The file that says that a folder was made here, and so may be made again."""
+"""The file that marks a folder as generated, so that it may be replaced."""
 _MADE = ("benchmark", "predictions", "manifest.csv")
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTree:
-    """What was made and where: counts over all models, ``n_bytes`` of prediction files."""
+    """The generated files: paths, and counts over all models (``n_bytes`` of prediction files)."""
 
     benchmark_dir: Path
     predictions_dir: Path
@@ -101,34 +101,34 @@ def write_synthetic(
 def _check(
     scale: float, test_scale: float, seed: int, detections_per_specimen: float, jobs: int | None
 ) -> None:
-    faults = [
-        f"{name} must lie in (0, 1], {value:g} was given"
+    problems = [
+        f"{name} must be in (0, 1], got {value:g}"
         for name, value in (("scale", scale), ("test scale", test_scale))
         if not 0 < value <= 1
     ]
     if seed < 0:
-        faults.append(f"seed must be 0 or more, {seed} was given")
+        problems.append(f"seed must be >= 0, got {seed}")
     if not 0 < detections_per_specimen <= 300:
-        faults.append(
-            f"boxes per specimen must lie in (0, 300], {detections_per_specimen:g} was given"
+        problems.append(
+            f"detections per specimen must be in (0, 300], got {detections_per_specimen:g}"
         )
     if jobs is not None and jobs < 1:
-        faults.append(f"jobs must be 1 or more, {jobs} was given")
-    if faults:
-        raise UsageError("; ".join(faults))
+        problems.append(f"jobs must be >= 1, got {jobs}")
+    if problems:
+        raise UsageError("; ".join(problems))
 
 
 def _clear(root: Path) -> None:
-    """Remove what an earlier call made; refuse to touch what it did not make."""
+    """Remove the output of an earlier call; UsageError for any other files."""
     if root.exists() and not root.is_dir():
-        raise UsageError(f"{root} is a file; a folder is wanted for the synthetic data")
-    there = [name for name in _MADE if (root / name).exists()]
-    if there and not (root / MARKER).is_file():
+        raise UsageError(f"{root}: found a file; expected a folder for the synthetic data")
+    present = [name for name in _MADE if (root / name).exists()]
+    if present and not (root / MARKER).is_file():
         raise UsageError(
-            f"{root} holds {', '.join(there)} that this command did not make (no {MARKER} beside "
-            "them); choose another folder"
+            f"{root}: found {', '.join(present)} without {MARKER}, so not made by this command; "
+            "choose another folder"
         )
-    for name in there:
+    for name in present:
         if (root / name).is_dir():
             shutil.rmtree(root / name)
         else:
@@ -152,13 +152,13 @@ _work: _Work | None = None
 
 
 def _start(work: _Work) -> None:
-    """What every process of the pool keeps, so that it is sent once and not with each model."""
+    """Keep the benchmark in each process of the pool, so that it is not sent with every model."""
     global _work  # noqa: PLW0603
     _work = work
 
 
 def _write_model(model: Model) -> tuple[int, int]:
-    """Simulate and write one model; returns its detections and bytes."""
+    """Simulate and write one model; returns its numbers of detections and bytes."""
     assert _work is not None
     return write_model(_work.benchmark, model, _work.folder, _work.detections_per_specimen)
 

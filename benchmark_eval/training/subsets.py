@@ -178,7 +178,7 @@ class TrainingPool:
         return Subset(draw, used, trained, Budget(float(used.sum()), float(trained.sum())))
 
     def short_of(self, regime: str, k_or_p: str) -> list[str]:
-        """Species with fewer than k training images, sorted by name; [] for conditions without k."""
+        """Species with fewer than k training images, sorted by name; [] if there is no k."""
         if regime == "incremental_natural" or k_or_p == "all":
             return []
         short = (self.n_images > 0) & (self.n_images < int(k_or_p))

@@ -59,14 +59,14 @@ def test_single_problems_of_many_files_without_known_cause_are_listed():
     )
 
 
-def test_others_of_one_cause_are_not_said_to_be_all_of_their_kind():
+def test_one_of_several_groups_of_a_kind_does_not_print_the_total():
     many = [replace(one, cause=cause) for cause in "xy" for one in problems(5)]
     lines = render_problems(many).splitlines()
     more = "  a.json: 2 more: record 3, record 4; 5 such problems of kind 'score'"
     assert [lines[4], lines[8]] == [more, more]
 
 
-def test_another_field_or_cause_is_told_by_itself():
+def test_each_field_and_cause_is_a_group():
     one = problems(1)[0]
     lines = render_problems([one, replace(one, cause="x"), replace(one, field="bbox"), one])
     assert lines.splitlines() == [
@@ -78,7 +78,7 @@ def test_another_field_or_cause_is_told_by_itself():
     ]
 
 
-def test_a_problem_that_stands_for_many_is_counted_as_many():
+def test_a_problem_that_stands_for_several_is_counted_as_such():
     lines = render_problems([*problems(1), *problems(1, times=1_999)]).splitlines()
     assert lines == [
         "2,000 problems found",
@@ -87,7 +87,7 @@ def test_a_problem_that_stands_for_many_is_counted_as_many():
     ]
 
 
-def test_causes_without_end_are_cut_at_the_kind():
+def test_lines_per_kind_are_limited():
     many = [replace(one, cause=f"cause {k}") for k in range(600) for one in problems(2)]
     lines = render_problems([*many, *problems(1, kind="other")]).splitlines()
     assert len(lines) == 1 + 1000 + 1 + 1

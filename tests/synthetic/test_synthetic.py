@@ -1,4 +1,4 @@
-"""The synthetic benchmark: the card's counts and layout, sound predictions, the same bytes."""
+"""The synthetic benchmark: counts and layout of the real one, valid files, identical bytes."""
 
 import csv
 import hashlib
@@ -56,7 +56,7 @@ def full():
     return synthetic_benchmark(invented_species(), seed=0, scale=1.0, test_scale=1.0)
 
 
-def test_counts_at_full_size_are_the_cards(full):
+def test_counts_at_full_size_match_the_dataset_card(full):
     found = {
         split: (truth.n_images, int((~truth.crowd).sum()), int(truth.crowd.sum()))
         for split, truth in full.splits.items()
@@ -71,7 +71,7 @@ def test_counts_at_full_size_are_the_cards(full):
     assert listed == {"train": 65, "iid_test": 65, "inat_test": 8, "semantic_ood": 110}
 
 
-def test_bands_at_full_size_are_the_cards(full):
+def test_bands_at_full_size_match_the_dataset_card(full):
     truth = full.splits["semantic_ood"]
     band_of = np.array([s.distance_band for s in full.species])
     bands = band_of[truth.species]
@@ -83,14 +83,14 @@ def test_bands_at_full_size_are_the_cards(full):
         images[band] = len(np.unique(truth.image[inside]))
         effective[band] = round(per_species.sum() ** 2 / (per_species**2).sum(), 1)
     assert boxes == {"near_genus": 23791, "mid_tribe": 17099, "far_tribe": 6034}
-    # the sum over the bands is the split's images: no image holds two bands
+    # the sum over the bands is the number of images: no image has two bands
     assert images == {"near_genus": 4227, "mid_tribe": 2807, "far_tribe": 667}
     assert effective == {"near_genus": 11.4, "mid_tribe": 7.4, "far_tribe": 2.6}
     far = np.sort(np.bincount(truth.species[bands == "far_tribe"]))
     assert far[-2:].sum() / far.sum() == pytest.approx(0.84, abs=0.001)
 
 
-def test_shape_of_the_full_size_training_set(full):
+def test_distribution_of_the_full_size_training_set(full):
     truth = full.splits["train"]
     per_image = truth.specimens_per_image
     assert per_image.min() == 1
@@ -108,14 +108,14 @@ def test_shape_of_the_full_size_training_set(full):
     assert not_large == 10
 
 
-def test_balanced_splits_have_ten_scored_boxes_a_species(full):
+def test_balanced_splits_have_ten_scored_boxes_per_species(full):
     for split, n_species in (("iid_test", 65), ("inat_test", 8)):
         truth = full.splits[split]
         counts = np.bincount(truth.species[~truth.crowd])
         assert sorted(counts[counts > 0]) == [10] * n_species
 
 
-def test_taxonomy_has_the_cards_counts():
+def test_taxonomy_has_the_counts_of_the_dataset_card():
     species = invented_species()
     assert [s.category_id for s in species] == list(range(1, 176))
     assert len({s.name for s in species}) == 175
@@ -149,7 +149,7 @@ def band_towards(species, others):
 def test_bands_follow_from_the_ranks():
     species = invented_species()
     trained = [s for s in species if s.trainable]
-    assert len({(s.genus, s.tribe, s.subfamily) for s in species}) == 70  # one tribe a genus
+    assert len({(s.genus, s.tribe, s.subfamily) for s in species}) == 70  # one tribe per genus
     assert len({(s.tribe, s.subfamily) for s in species}) == 21
     for one in species:
         assert one.distance_band == band_towards(one, [s for s in trained if s is not one])
@@ -157,7 +157,7 @@ def test_bands_follow_from_the_ranks():
     for one in trained:
         if one.target_band:
             assert one.target_band == band_towards(one, no_target)
-    # the two bands must not be mixed up: for some targets they differ
+    # the two bands differ for some targets
     assert any(s.target_band not in ("", s.distance_band) for s in trained)
 
 
@@ -217,7 +217,7 @@ REAL_GENERA = [
 ]
 
 
-def test_names_are_plainly_invented():
+def test_names_are_obviously_invented():
     species = invented_species()
     genera = {s.genus for s in species}
     assert not {g.lower() for g in genera} & {g.lower() for g in REAL_GENERA}
@@ -271,7 +271,7 @@ def test_layout_and_records(tree):
     assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", u) for u in seen_images)
 
 
-def test_manifest_of_files_has_their_digests(tree):
+def test_manifest_csv_has_the_digests_of_the_files(tree):
     rows = read_csv(tree.benchmark_dir / "MANIFEST.csv")
     files = files_of(tree.benchmark_dir)
     del files["MANIFEST.csv"]
@@ -280,7 +280,7 @@ def test_manifest_of_files_has_their_digests(tree):
     }
 
 
-def test_ground_truth_boxes_are_sound_and_every_species_is_scored(tree):
+def test_ground_truth_boxes_are_valid_and_every_species_is_scored(tree):
     taxonomy = {
         row["scientificName"]: row for row in read_csv(tree.benchmark_dir / "species_taxonomy.csv")
     }
@@ -312,7 +312,7 @@ def test_ground_truth_boxes_are_sound_and_every_species_is_scored(tree):
             assert all(len(found) == 1 for found in bands.values())
 
 
-def test_predictions_are_sound(tree):
+def test_predictions_are_valid(tree):
     folder = tree.predictions_dir / "alder_gu_kall_s0"
     trained = {c["id"] for c in read_split(tree.benchmark_dir, "train")["categories"]}
     total = 0
@@ -337,7 +337,7 @@ def test_predictions_are_sound(tree):
     assert total == tree.n_detections
 
 
-def test_same_options_give_the_same_bytes_and_another_seed_does_not(tree, tmp_path):
+def test_files_are_byte_identical_unless_the_seed_differs(tree, tmp_path):
     options = {"scale": 0.02, "detections_per_specimen": 12}
     again = write_synthetic(tmp_path / "again", seed=3, jobs=2, **options)
     assert files_of(tmp_path / "again") == files_of(tree.benchmark_dir.parent)
@@ -348,7 +348,7 @@ def test_same_options_give_the_same_bytes_and_another_seed_does_not(tree, tmp_pa
     assert same == {"benchmark/README.md", "manifest.csv"}
 
 
-def test_a_sweep_is_the_same_however_many_processes_make_it(tmp_path):
+def test_a_sweep_does_not_depend_on_the_number_of_processes(tmp_path):
     options = {"scale": 0.001, "seed": 1, "sweep": True, "detections_per_specimen": 2}
     made = write_synthetic(tmp_path / "a", jobs=1, **options)
     write_synthetic(tmp_path / "b", jobs=2, **options)
@@ -363,33 +363,33 @@ def test_a_sweep_is_the_same_however_many_processes_make_it(tmp_path):
     assert Counter(r["seed"] for r in rows) == {"0": 51, "1": 51, "2": 51}
     folders = {name.split("/")[1] for name in files if name.startswith("predictions/")}
     assert folders == {r["model_name"] for r in rows}
-    # a model alone is the model of the sweep
+    # a single model is identical to the same model of the sweep
     write_synthetic(tmp_path / "one", **{**options, "sweep": False})
     for name, data in files_of(tmp_path / "one").items():
         if name.startswith("predictions/"):
             assert files[name] == data
 
 
-def test_what_this_command_did_not_make_is_never_touched(tmp_path):
+def test_other_files_are_never_overwritten(tmp_path):
     (tmp_path / "benchmark").mkdir()
     precious = tmp_path / "benchmark" / "train.json"
     precious.write_text("mine")
-    with pytest.raises(UsageError, match="did not make"):
+    with pytest.raises(UsageError, match="not made by this command"):
         write_synthetic(tmp_path, scale=0.001)
     assert precious.read_text() == "mine"
 
 
-def test_an_earlier_call_is_replaced_whole(tmp_path):
+def test_earlier_output_is_replaced_completely(tmp_path):
     write_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
     write_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)
     assert [p.name for p in (tmp_path / "predictions").iterdir()] == ["alder_gu_kall_s0"]
     assert len(read_csv(tmp_path / "manifest.csv")) == 1
 
 
-def test_values_out_of_range_are_all_named_at_once(tmp_path):
+def test_all_values_out_of_range_are_reported_together(tmp_path):
     with pytest.raises(UsageError) as caught:
         write_synthetic(tmp_path / "x", scale=0, test_scale=2, seed=-1, detections_per_specimen=0)
-    for name in ("scale", "test scale", "seed", "boxes per specimen"):
+    for name in ("scale", "test scale", "seed", "detections per specimen"):
         assert name in str(caught.value)
     assert not (tmp_path / "x").exists()
 
@@ -407,7 +407,7 @@ def test_command_line(tmp_path):
     assert (tmp_path / "predictions" / "alder_gu_kall_s0" / "iid_test_predictions.json").is_file()
 
 
-def test_models_have_distinct_plain_names():
+def test_models_have_distinct_names():
     names = [m.name for m in sweep_models()]
     assert len(set(names)) == len(names) == 153
     assert {"alder_gu_k1_s0", "birch_in_p010_s2", "cedar_iut_k0_s1"} <= set(names)
@@ -429,7 +429,7 @@ def test_apportion_keeps_total_floor_and_cap(parts, data):
     assert (counts <= cap).all()
 
 
-def test_streams_hang_on_the_whole_name():
+def test_streams_depend_on_the_whole_name():
     draws = {
         name: stream(0, *name).random() for name in (("a", "b"), ("ab",), ("a", "c"), ("b", "a"))
     }
