@@ -9,7 +9,7 @@ from support.factories import evaluation, manifest_text, write_benchmark, write_
 from benchmark_eval.cli.main import cli
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
-from benchmark_eval.sweep import read_aggregated
+from benchmark_eval.sweep import load_tables
 from benchmark_eval.sweep.own_metrics import load_own_metrics
 
 ROWS = [
@@ -88,7 +88,7 @@ def own_metrics(evaluation):
 
 def test_what_was_run_is_on_record(own, aggregated):
     path = own("def own_metrics(evaluation): return {}\n")
-    table = read_aggregated(aggregated(path) / "aggregated.json")
+    table = load_tables(aggregated(path) / "aggregated.json")
     assert table.inputs.options["own_metrics"] == load_own_metrics(path).digest
 
 
