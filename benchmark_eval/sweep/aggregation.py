@@ -66,15 +66,71 @@ def aggregate(
     custom_metrics: str | Path | None = None,
     stamp: str | Path | None = None,
 ) -> tables.Aggregated:
-    """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
+    """Compute the tables of a sweep from the summaries of its models and write them.
 
-    ``benchmark`` is the benchmark's folder or its index (.npz). ``exclude`` are models of the
-    manifest that count as missing even where an old summary exists. ``custom_metrics`` is a Python
-    file with metrics of the user's own (``sweep.custom_metrics``). With ``stamp``, the workflow's
-    stamp of the sweep, everything read must be what it says. Raises InputError with all
-    faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
-    of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
-    these inputs.
+    Parameters
+    ----------
+    eval_dir : str or Path
+        Folder with ``<model>_summary.json`` or ``<model>/<model>_summary.json`` of every model.
+    manifest : str or Path
+        CSV file that maps each model to its training condition: ``model_name``, ``regime``,
+        ``k_or_p``, ``seed`` and, optionally, ``architecture``, ``predictions_dir`` and
+        ``train_annotations``.
+    benchmark : str or Path
+        The unpacked benchmark, or an index file (``.npz``) that the workflow made of it.
+    output_dir : str or Path
+        Where ``aggregated.json`` and the CSV files go; created if needed.
+    allow_missing : bool, default False
+        If True, models without a summary are listed as missing instead of being an error.
+    exclude : collection of str, default ()
+        Models of the manifest that count as missing even if a summary exists.
+    custom_metrics : str or Path, optional
+        Python file with a function ``custom_metrics`` that computes additional metrics of a model.
+    stamp : str or Path, optional
+        For the workflow: the file that says which inputs the job was planned with.
+
+    Returns
+    -------
+    Aggregated
+        The typed content of ``aggregated.json``. `read_aggregated` reads the same tables as
+        DataFrames.
+
+    Raises
+    ------
+    InputError
+        The manifest, the benchmark or a summary is missing or not valid, or the summaries do not
+        belong together. All problems are in ``problems``.
+    OSError
+        The files cannot be written.
+
+    Notes
+    -----
+    A mean over seeds has its standard deviation (ddof 1), n, and a 95 % interval over seeds from
+    Student's t distribution, undefined for n < 2. Undefined values enter no mean. If an error is
+    raised, nothing is written, and the tables of an earlier aggregation are removed from
+    ``output_dir``, because they no longer belong to the inputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import aggregate, evaluate_to_files, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> _ = evaluate_to_files(
+    ...     benchmark=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
+    ...     output_dir=folder.name,
+    ...     model_name="alder_gu_kall_s0",
+    ... )
+    >>> tables = aggregate(
+    ...     eval_dir=folder.name,
+    ...     manifest=made.manifest,
+    ...     benchmark=made.benchmark_dir,
+    ...     output_dir=f"{folder.name}/aggregated",
+    ... )
+    >>> [(row.regime, row.k_or_p, row.seeds) for row in tables.learning_curves]
+    [('global_uniform', 'all', [0])]
+    >>> folder.cleanup()
     """
     try:
         entries = read_manifest(manifest)

@@ -430,7 +430,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
 T = TypeVar("T")
 
 
-def read_aggregated(path: str | Path) -> Aggregated:
+def load_tables(path: str | Path) -> Aggregated:
     """Read an ``aggregated.json``; InputError when it is none or of another schema version."""
     path = Path(path)
     try:

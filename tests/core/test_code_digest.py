@@ -26,6 +26,8 @@ def digests():
         ("core/errors.py", set()),
         ("core/problems.py", set()),
         ("core/memory.py", set()),
+        ("results/frames.py", set()),
+        ("sweep/frames.py", set()),
         ("cli/evaluate.py", set()),
         ("check/run.py", set()),
         ("pipeline/plan.py", set()),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmark_eval.pipeline.job import job
 from benchmark_eval.report import write_plots
-from benchmark_eval.sweep import read_aggregated
+from benchmark_eval.sweep import load_tables
 
 with job(
     snakemake.log[0],
@@ -13,7 +13,7 @@ with job(
     made=[snakemake.input.aggregated],
 ):
     write_plots(
-        read_aggregated(snakemake.input.aggregated),
+        load_tables(snakemake.input.aggregated),
         Path(snakemake.output[0]).parent,
         snakemake.params.formats,
     )
