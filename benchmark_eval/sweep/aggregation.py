@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import math
@@ -16,17 +15,12 @@ import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
-from benchmark_eval.core.errors import BenchmarkEvalError, InputError
+from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
-from benchmark_eval.pipeline.provenance_check import (
-    require_fresh_extras,
-    require_fresh_summaries,
-    require_promised_benchmark,
-)
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE, SPLITS
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.completeness import missing_seeds
@@ -54,6 +48,21 @@ _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
 Groups = dict[Condition, list[ModelResult]]
 
 
+@dataclass(frozen=True, slots=True)
+class SweepInputs:
+    """Everything that the tables of a sweep are made from, read and checked.
+
+    ``exact`` holds the budgets of training annotations, ``own`` the user's own metrics.
+    """
+
+    eval_dir: Path
+    manifest: Manifest
+    collected: Collected
+    benchmark: Benchmark
+    exact: Mapping[Path, ExactBudget]
+    own: OwnMetrics | None
+
+
 def aggregate(
     *,
     eval_dir: str | Path,
@@ -61,96 +70,68 @@ def aggregate(
     benchmark: str | Path,
     output_dir: str | Path,
     allow_missing: bool = False,
-    leave_out: Collection[str] = (),
+    exclude: Collection[str] = (),
     own_metrics: str | Path | None = None,
-    stamp: str | Path | None = None,
 ) -> tables.Aggregated:
     """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
 
-    ``benchmark`` is the benchmark's folder or its index (.npz). ``leave_out`` are models of the
-    manifest that count as missing even where an old summary lies about. ``own_metrics`` is a Python
-    file with metrics of the user's own (``sweep.own_metrics``). With ``stamp``, the workflow's
-    stamp of the sweep, everything read must be what it says. Raises InputError with all
-    faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
+    ``benchmark`` is the benchmark's folder or its index (.npz). ``exclude`` are models of the
+    manifest that count as missing even where an old summary is there. ``own_metrics`` is a Python
+    file with metrics of the user's own (``sweep.own_metrics``). Raises InputError with all
+    problems of the inputs, OSError where the disk is full; then nothing is written, and the tables
     of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
     these inputs.
     """
-    try:
-        entries = read_manifest(manifest)
-        loaded = open_benchmark(benchmark)
-        if stamp is not None:
-            _require_promised(entries, Path(eval_dir), Path(stamp).parent, leave_out)
-            require_promised_benchmark(Path(stamp).parent, loaded.digests, benchmark)
-        table = build(
+    with tables.discarded_on_failure(output_dir):
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=entries,
-            benchmark=loaded,
+            manifest=manifest,
+            benchmark=benchmark,
             allow_missing=allow_missing,
-            leave_out=leave_out,
-            own=None if own_metrics is None else load_own_metrics(own_metrics),
+            exclude=exclude,
+            own_metrics=own_metrics,
         )
-        if stamp is not None:
-            require_fresh_extras(
-                stamp, table.inputs.train_annotations, table.inputs.options.get("own_metrics")
-            )
+        table = assemble(read)
         tables.write(table, output_dir)
-    except (BenchmarkEvalError, OSError):
-        with contextlib.suppress(OSError):
-            tables.discard(output_dir)
-        raise
     return table
 
 
-def _require_promised(
-    manifest: Manifest, eval_dir: Path, state: Path, leave_out: Collection[str]
-) -> None:
-    """Hold the manifest and the summaries against the workflow's stamps."""
-    names = [m.model_name for m in manifest.models if m.model_name not in leave_out]
-    require_fresh_summaries(
-        [eval_dir / name / f"{name}_summary.json" for name in names],
-        state,
-        {m.model_name: [m.architecture, m.regime, m.k_or_p, m.seed] for m in manifest.models},
-    )
-
-
-def build(
+def read_sweep(
     *,
     eval_dir: str | Path,
-    manifest: Manifest,
-    benchmark: Benchmark,
+    manifest: str | Path,
+    benchmark: str | Path | Benchmark,
     allow_missing: bool = False,
-    leave_out: Collection[str] = (),
-    own: OwnMetrics | None = None,
-) -> tables.Aggregated:
-    """Every table of a sweep, nothing written."""
+    exclude: Collection[str] = (),
+    own_metrics: str | Path | None = None,
+) -> SweepInputs:
+    """Read everything that the tables are made from; InputError with all problems of it."""
+    entries = read_manifest(manifest)
+    loaded = open_benchmark(benchmark)
+    own = None if own_metrics is None else load_own_metrics(own_metrics)
     problems: list[Problem] = []
     collected = Collected((), (), ())
     try:
         collected = collect(
             Path(eval_dir),
-            manifest,
-            benchmark.digests,
+            entries,
+            loaded.digests,
             allow_missing=allow_missing,
-            leave_out=leave_out,
+            exclude=exclude,
             own=own,
         )
-    except InputError as fault:
-        problems += fault.problems
-    exact = _exact_budgets(manifest, benchmark, problems)
+    except InputError as error:
+        problems += error.problems
+    exact = _exact_budgets(entries, loaded, problems)
     if problems:
         raise InputError(problems)
-    return assemble(manifest, collected, benchmark, exact, own)
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, own)
 
 
-def assemble(
-    manifest: Manifest,
-    collected: Collected,
-    benchmark: Benchmark,
-    exact: Mapping[Path, ExactBudget] | None = None,
-    own: OwnMetrics | None = None,
-) -> tables.Aggregated:
-    """Every table from what was read. ``exact`` holds the budgets of training annotations."""
-    exact = exact or {}
+def assemble(read: SweepInputs) -> tables.Aggregated:
+    """Every table from what was read."""
+    manifest, collected, benchmark = read.manifest, read.collected, read.benchmark
+    exact, own = read.exact, read.own
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
     }  # every condition of the manifest has its row, evaluated or not

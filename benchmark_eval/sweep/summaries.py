@@ -101,7 +101,7 @@ def collect(
     benchmark_digests: Mapping[str, str],
     *,
     allow_missing: bool,
-    leave_out: Collection[str] = (),
+    exclude: Collection[str] = (),
     own: OwnMetrics | None = None,
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
@@ -109,7 +109,7 @@ def collect(
     ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``own`` are metrics of
     the user's own.
 
-    Models of ``leave_out`` count as missing. Raises InputError with all faults: summaries that
+    Models of ``exclude`` count as missing. Raises InputError with all faults: summaries that
     are missing (unless ``allow_missing``), broken, of another schema version, model or
     benchmark, or scored otherwise than the rest.
     """
@@ -119,7 +119,7 @@ def collect(
     missing: list[ModelEntry] = []
     for entry in manifest.in_table_order():
         path = found.pop(entry.model_name, None)
-        if path is None or entry.model_name in leave_out:
+        if path is None or entry.model_name in exclude:
             missing.append(entry)
             continue
         try:

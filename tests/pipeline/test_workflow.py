@@ -206,7 +206,7 @@ def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path)
     sweep.env["PATH"] = "/usr/bin:/bin"
     assert sweep.planned() == NOTHING
     output = sweep.run("--printshellcmds", "--force", "results/models/NA/NA_summary.json")
-    assert f"'{sweep.python}' -P -m benchmark_eval evaluate" in output
+    assert f"'{sweep.python}' -P {ROOT}/workflow/scripts/evaluate_model.py" in output
 
 
 def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):

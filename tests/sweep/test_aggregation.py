@@ -478,11 +478,11 @@ def test_nothing_evaluated_is_an_error_even_when_models_may_be_missing(sweep):
 
 def test_model_that_is_left_out_is_missing_even_with_a_summary(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "1", 1), 0.9)])
-    table = sweep.run(allow_missing=True, leave_out=["n"])
+    table = sweep.run(allow_missing=True, exclude=["n"])
     assert [m.model for m in table.missing] == ["n"]
     assert table.ignored == []
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
-    assert [p.kind for p in sweep.faults(leave_out=["n"])] == ["missing-summary"]
+    assert [p.kind for p in sweep.faults(exclude=["n"])] == ["missing-summary"]
 
 
 def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):
