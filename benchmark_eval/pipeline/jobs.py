@@ -33,6 +33,7 @@ from benchmark_eval.pipeline.provenance_check import (
 )
 
 if TYPE_CHECKING:
+    from benchmark_eval.inputs.benchmark import Benchmark
     from benchmark_eval.inputs.predictions import OnInvalid
     from benchmark_eval.results.schema import Engine
 
@@ -78,16 +79,11 @@ def evaluate_model(
     """
     keep_freed_memory()
     gc.freeze()  # imported modules stay; the garbage collector need not search them
-    from benchmark_eval.inputs.benchmark_index import open_benchmark
     from benchmark_eval.scoring.evaluate import Options, evaluate, write_results
 
     with _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected:
         options = Options(tuple(splits), iou, engine, on_invalid)
-        state = expected.path.resolve().parents[1]
-        with _remedy(INDEX_AGAIN, index):
-            benchmark = open_benchmark(index)
-            of_benchmark = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
-            require_benchmark(of_benchmark, benchmark.digests, index)
+        benchmark = _read_index(index, expected.path.resolve().parents[1])
         evaluation, hits = evaluate(
             benchmark, predictions_dir, model_name, options, hits=detections
         )
@@ -118,17 +114,16 @@ def aggregate(
         _planned(log, fingerprint, "sweep", OF_A_SWEEP, record) as expected,
         tables.discarded_on_failure(output_dir),
     ):
-        of_benchmark = read_fingerprint(expected.path.parent / "benchmark.json", *OF_A_BENCHMARK)
-        with _remedy(MODELS_AGAIN, eval_dir), _remedy(INDEX_AGAIN, index):
+        benchmark = _read_index(index, expected.path.parent)
+        with _remedy(MODELS_AGAIN, eval_dir):
             read = read_sweep(
                 eval_dir=eval_dir,
                 manifest=manifest,
-                benchmark=index,
+                benchmark=benchmark,
                 allow_missing=allow_missing,
                 exclude=expected.content["missing"],
                 own_metrics=own_metrics,
             )
-            require_benchmark(of_benchmark, read.benchmark.digests, index)
             require_sweep(expected, read)
         tables.write(assemble(read), output_dir)
 
@@ -188,6 +183,17 @@ def _planned(
         yield expected
         if record is not None:
             write_record(record, expected.data)
+
+
+def _read_index(index: str | Path, state: Path) -> Benchmark:
+    """The benchmark in ``index``, which must be the one whose fingerprint is in ``state``."""
+    from benchmark_eval.inputs.benchmark_index import read_index
+
+    with _remedy(INDEX_AGAIN, index):
+        benchmark = read_index(index)
+        fingerprint = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
+        require_benchmark(fingerprint, benchmark.digests, index)
+    return benchmark
 
 
 @contextlib.contextmanager
