@@ -12,9 +12,10 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.json_values import show
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.classes import resolve_classes
 from benchmark_eval.formats.images import Lookup, Turn, images_of, turn_corners
-from benchmark_eval.formats.options import ClassNames, Faults, Options, Outside
+from benchmark_eval.formats.options import ClassNames, Options, Outside
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Images, clip, corners_and_size
 from benchmark_eval.voc.text import FARTHEST
 
@@ -94,27 +95,27 @@ class Parsed:
 
 
 def assemble(
-    parsed: Parsed, options: Options, faults: Faults, turn: Turn | None = None
+    parsed: Parsed, options: Options, problems: Problems, turn: Turn | None = None
 ) -> BoxTable | None:
-    """BoxTable on known images with known classes, checked; None where faults were added.
+    """BoxTable on known images with known classes, checked; None where problems were added.
 
     ``turn`` is how images lie that EXIF turns (``benchmark_eval.formats.images``), a row an image
     of ``options.images``.
     """
-    before = len(faults.problems)
-    raw = _Raw(parsed, faults)
+    before = len(problems)
+    raw = _Raw(parsed, problems)
     counts = np.bincount(raw.label, minlength=len(parsed.class_rows)).tolist()
     classes, class_rows = resolve_classes(
         list(parsed.class_rows),
         counts,
         parsed.class_places,
         options,
-        faults,
+        problems,
         beside=parsed.beside,
         first_class=parsed.first_class,
         ids=parsed.class_ids,
     )
-    images, image_rows = _resolve_images(parsed, options, faults)
+    images, image_rows = _resolve_images(parsed, options, problems)
     image: Ints = image_rows[raw.image] if len(raw) else raw.image
     label: Ints = class_rows[raw.label] if len(raw) else raw.label
     sizes = np.full((len(raw), 2), np.nan)
@@ -123,14 +124,14 @@ def assemble(
     raw.check_scores()
     raw.check_numbers()
     if parsed.layout == "centre":
-        _check_known(image[known & np.isnan(sizes).any(axis=1)], images, faults)
-    if len(faults.problems) > before:
+        _check_known(image[known & np.isnan(sizes).any(axis=1)], images, problems)
+    if len(problems) > before:
         return None
     corners, size = corners_and_size(raw.values, parsed.layout, options.pixels, sizes)
     if parsed.layout != "centre":
-        _check_pixels(corners, sizes, faults)
+        _check_pixels(corners, sizes, problems)
     keep = raw.inside(corners, size, sizes, options.outside)
-    if len(faults.problems) > before:
+    if len(problems) > before:
         return None
     if turn is not None and turn.orientation.any():
         number = turn.orientation[image]
@@ -144,9 +145,9 @@ def assemble(
 class _Raw:
     """The boxes of a source as columns, numbers as the file has them, and their checks."""
 
-    def __init__(self, parsed: Parsed, faults: Faults) -> None:
+    def __init__(self, parsed: Parsed, problems: Problems) -> None:
         self.parsed = parsed
-        self.faults = faults
+        self.problems = problems
         columns = parsed.columns()
         self.image, self.label, self.record, self.ignored, self.values, self.score = columns
 
@@ -161,7 +162,7 @@ class _Raw:
             numbers = [round(v, 9) for v in self.values[row].tolist()]
             found = show(self.score[row].item() if field == "confidence" else numbers)
             where = self.parsed.record(int(self.image[row]), int(self.record[row]))
-            self.faults.add(kind, found, wanted, record=where, field=field, cause=cause)
+            self.problems.add(kind, found, wanted, record=where, field=field, cause=cause)
 
     def check_scores(self) -> None:
         """Confidences from 0 to 1, for all boxes or for none."""
@@ -227,13 +228,13 @@ class _Raw:
         return keep
 
 
-def _check_pixels(corners: Floats, sizes: Floats, faults: Faults) -> None:
+def _check_pixels(corners: Floats, sizes: Floats, problems: Problems) -> None:
     """A fault where all coordinates look like shares of the image's size."""
     if len(corners) < _ENOUGH or not (sizes.max(initial=0) > _SMALL_IMAGE):
         return
     farthest = float(np.abs(corners).max())
     if 0 < farthest <= _LOOKS_LIKE_SHARES:
-        faults.add(
+        problems.add(
             "normalised-coordinates",
             f"{len(corners)} boxes, none beyond {farthest:g} px",
             "coordinates in px",
@@ -241,9 +242,9 @@ def _check_pixels(corners: Floats, sizes: Floats, faults: Faults) -> None:
         )
 
 
-def _check_known(rows: Ints, images: Images, faults: Faults) -> None:
+def _check_known(rows: Ints, images: Images, problems: Problems) -> None:
     for row in np.unique(rows).tolist():
-        faults.add(
+        problems.add(
             "image-size",
             "no width and height",
             "the size of every image with boxes",
@@ -252,7 +253,7 @@ def _check_known(rows: Ints, images: Images, faults: Faults) -> None:
         )
 
 
-def _resolve_images(parsed: Parsed, options: Options, faults: Faults) -> tuple[Images, Ints]:
+def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tuple[Images, Ints]:
     """The images, and the row among them of each image of the source (-1: a fault was added)."""
     keys = list(parsed.image_rows)
     if options.images is None:
@@ -260,7 +261,7 @@ def _resolve_images(parsed: Parsed, options: Options, faults: Faults) -> tuple[I
         names = [str(key) for key in keys]
         sizes = [parsed.sizes.get(row, (0.0, 0.0)) for row in range(len(keys))]
         if parsed.one_file_each:
-            _tell_repeats(names, faults)
+            _tell_repeats(names, problems)
         return images_of(names, ids, sizes), np.arange(len(keys))
     lookup = Lookup(options.images)
     rows = np.full(len(keys), -1, np.int64)
@@ -274,21 +275,21 @@ def _resolve_images(parsed: Parsed, options: Options, faults: Faults) -> tuple[I
         if len(found) > 1:
             may_be = ", ".join(options.images.names[row] for row in found[:3])
             what = f"{len(found)} images it may be: {may_be}"
-            faults.add("two-images", what, "one", record=where)
+            problems.add("two-images", what, "one", record=where)
         elif not found:
             cause = _unknown_image(key, lookup, parsed)
-            faults.add("unknown-image", "no such image", "an image of the split", record=where,
+            problems.add("unknown-image", "no such image", "an image of the split", record=where,
                        cause=cause)  # fmt: skip
         elif found[0] in taken:
             other = f"{taken[found[0]]!r} and {key!r} for {options.images.names[found[0]]!r}"
-            faults.add("two-images", other, "one entry an image", record=where)
+            problems.add("two-images", other, "one entry an image", record=where)
         else:
             rows[at] = found[0]
             taken[found[0]] = key
-    _compare_sizes(parsed, options.images, rows, faults)
+    _compare_sizes(parsed, options.images, rows, problems)
     if parsed.one_file_each and not options.missing_is_empty:
         for row in sorted(set(range(len(options.images))) - taken.keys()):
-            faults.add(
+            problems.add(
                 "missing-file",
                 "no file",
                 "a file for each image of the split",
@@ -299,10 +300,10 @@ def _resolve_images(parsed: Parsed, options: Options, faults: Faults) -> tuple[I
     return options.images, rows
 
 
-def _tell_repeats(names: list[str], faults: Faults) -> None:
+def _tell_repeats(names: list[str], problems: Problems) -> None:
     for name, count in Counter(names).items():
         if count > 1:
-            faults.add("two-images", f"{count} files for {name!r}", "one file an image")
+            problems.add("two-images", f"{count} files for {name!r}", "one file an image")
 
 
 def _unknown_image(key: str | int, lookup: Lookup, parsed: Parsed) -> str:
@@ -317,7 +318,7 @@ def _unknown_image(key: str | int, lookup: Lookup, parsed: Parsed) -> str:
     return "files of another split or another benchmark"
 
 
-def _compare_sizes(parsed: Parsed, images: Images, rows: Ints, faults: Faults) -> None:
+def _compare_sizes(parsed: Parsed, images: Images, rows: Ints, problems: Problems) -> None:
     """A fault where the source gives an image another size than the benchmark."""
     for at, (width, height) in parsed.sizes.items():
         row = int(rows[at])
@@ -326,7 +327,7 @@ def _compare_sizes(parsed: Parsed, images: Images, rows: Ints, faults: Faults) -
         wide, high = images.sizes[row].tolist()
         if (width, height) != (wide, high):
             across = (width, height) == (high, wide)
-            faults.add(
+            problems.add(
                 "image-size",
                 f"{width:g} x {height:g} px",
                 f"{wide:g} x {high:g} px as in the benchmark",

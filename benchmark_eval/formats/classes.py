@@ -13,9 +13,9 @@ import numpy as np
 from benchmark_eval.core.arrays import Ints
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import as_id, plain_json, show
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import parse_yaml
-from benchmark_eval.formats.options import ClassNames, Faults, Options
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import parse_yaml, read_input, unreadable
+from benchmark_eval.formats.options import ClassNames, Options
 from benchmark_eval.formats.table import UNKNOWN, Classes
 from benchmark_eval.inputs.benchmark import Categories
 
@@ -30,7 +30,7 @@ def read_class_names(path: str | Path) -> ClassNames:
 
     Reads a name a line (classes.txt, obj.names), Ultralytics' data.yaml (``names`` as list or as
     mapping from numbers), JSON (a list, a mapping from numbers, a Hugging Face config with
-    ``id2label``) and the categories of a COCO file, by ascending id. InputError with all faults.
+    ``id2label``) and the categories of a COCO file, by ascending id. InputError with all problems.
     """
     path = Path(path)
 
@@ -38,9 +38,9 @@ def read_class_names(path: str | Path) -> ClassNames:
         return InputError([Problem(kind, str(path), found, wanted)])
 
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_input(path).decode("utf-8-sig")
     except OSError as error:
-        raise fault("unreadable", error.strerror or str(error)) from None
+        raise InputError([unreadable(path, error, _EXPECTED)]) from None
     except UnicodeDecodeError as error:
         raise fault("not-utf8", f"byte {error.start} is not UTF-8") from None
     suffix = path.suffix.lower()
@@ -105,7 +105,7 @@ def resolve_classes(
     counts: Sequence[int],
     first_at: Sequence[str],
     options: Options,
-    faults: Faults,
+    problems: Problems,
     *,
     beside: ClassNames | None = None,
     first_class: int | None = None,
@@ -126,15 +126,15 @@ def resolve_classes(
         order = (*(names.names if names else ()), *(ids or ()), *sorted(name_of.values()))
     elif len(numbers) < len(keys):
         odd = next(key for key in keys if not isinstance(key, int))
-        faults.add("class-numbers", f"{odd!r} among class numbers", "names or numbers, not both")
+        problems.add("class-numbers", f"{odd!r} among class numbers", "names or numbers, not both")
     elif options.numbers_are_ids and options.names is None:
-        name_of = _by_id(numbers, options.categories, faults)
+        name_of = _by_id(numbers, options.categories, problems)
         order = tuple(name_of[number] for number in sorted(name_of, key=int))
     elif names is not None:
-        name_of = _numbered(numbers, names, options, first_class, faults)
+        name_of = _numbered(numbers, names, options, first_class, problems)
         order = names.names
     else:
-        faults.add(
+        problems.add(
             "class-numbers",
             f"class numbers ({_span(numbers)}) without names",
             "the names of the model's classes (--names), or that the numbers are the benchmark's "
@@ -143,7 +143,9 @@ def resolve_classes(
         )
     for name in options.rename:
         if name_of and name not in order:
-            faults.add("rename", f"no class {name!r} to rename", f"one of {', '.join(order)[:200]}")
+            problems.add(
+                "rename", f"no class {name!r} to rename", f"one of {', '.join(order)[:200]}"
+            )
     renamed = {name: options.rename.get(name, name) for name in order}
     listed = tuple(dict.fromkeys(renamed.values()))
     row_of = {name: at for at, name in enumerate(listed)}
@@ -156,16 +158,16 @@ def resolve_classes(
     used: dict[int, str] = {}
     for row, count, place in zip(rows.tolist(), counts, first_at, strict=True):
         used.setdefault(row, f"{count} boxes, first in {place}")
-    return Classes(listed, _category_ids(listed, used, options.categories, faults)), rows
+    return Classes(listed, _category_ids(listed, used, options.categories, problems)), rows
 
 
 def _by_id(
-    numbers: list[int], categories: Categories | None, faults: Faults
+    numbers: list[int], categories: Categories | None, problems: Problems
 ) -> dict[str | int, str]:
     """Names of the benchmark's categories with these ids."""
     ordered = sorted(set(numbers))
     if categories is None:
-        faults.add(
+        problems.add(
             "class-numbers",
             f"category ids ({_span(numbers)}) and no benchmark",
             "the benchmark that they are ids of (--benchmark-dir), or names (--names)",
@@ -175,7 +177,7 @@ def _by_id(
     rows = categories.rows_of(np.array(ordered, np.int64)).tolist()
     for number, row in zip(ordered, rows, strict=True):
         if row < 0:
-            faults.add(
+            problems.add(
                 "unknown-class",
                 f"category id {number}",
                 f"an id of the benchmark ({categories.ids[0]} to {categories.ids[-1]})",
@@ -188,7 +190,7 @@ def _by_id(
 
 
 def _numbered(
-    numbers: list[int], names: ClassNames, options: Options, defined: int | None, faults: Faults
+    numbers: list[int], names: ClassNames, options: Options, defined: int | None, problems: Problems
 ) -> dict[str | int, str]:
     """Name of each number, once it is settled what the first number is."""
     n, low, high = len(names.names), min(numbers), max(numbers)
@@ -200,7 +202,9 @@ def _numbered(
             return {number: names.names[number - told] for number in numbers}
         cause = f"counted from {fits[0]}: --first-class {fits[0]}" if fits else _too_few(n, high)
         found = f"class numbers {_span(numbers)}"
-        faults.add("class-numbers", found, f"{wanted}, from {told} to {told + n - 1}", cause=cause)
+        problems.add(
+            "class-numbers", found, f"{wanted}, from {told} to {told + n - 1}", cause=cause
+        )
         return {}
     if len(fits) == 1:
         first = fits[0]
@@ -210,15 +214,15 @@ def _numbered(
         )
         if options.confirm is not None and options.confirm(said):
             return {number: names.names[number - first] for number in numbers}
-        faults.add("class-numbers", said, f"your word for it: --first-class {first}")
+        problems.add("class-numbers", said, f"your word for it: --first-class {first}")
     elif fits:
-        faults.add(
+        problems.add(
             "class-numbers",
             f"class numbers {_span(numbers)} with {n} names, which may be counted from 0 or from 1",
             "the number of the first class: --first-class 0 or --first-class 1",
         )
     else:
-        faults.add("class-numbers", f"class numbers {_span(numbers)}", wanted,
+        problems.add("class-numbers", f"class numbers {_span(numbers)}", wanted,
                    cause=_too_few(n, high))  # fmt: skip
     return {}
 
@@ -246,7 +250,7 @@ def near_names(name: str, known: Iterable[str], n: int = 3) -> list[str]:
 
 
 def _category_ids(
-    names: Sequence[str], used: Mapping[int, str], categories: Categories, faults: Faults
+    names: Sequence[str], used: Mapping[int, str], categories: Categories, problems: Problems
 ) -> Ints:
     """The benchmark's category id of each name; a fault for each used name that has none."""
     ids: dict[str, list[int]] = {}
@@ -257,7 +261,7 @@ def _category_ids(
         if len(ids.get(name, ())) == 1:
             found[row] = ids[name][0]
         elif row in used and name in ids:
-            faults.add(
+            problems.add(
                 "class-name",
                 f"class {name!r}, which is the name of categories {ids[name]}",
                 "names that the benchmark has once",
@@ -266,7 +270,7 @@ def _category_ids(
             near = near_names(name, ids)
             hint = " or ".join(map(repr, near))
             again = f" (--rename {name!r} {near[0]!r})" if near else ""
-            faults.add(
+            problems.add(
                 "unknown-class",
                 f"class {name!r} ({used[row]})",
                 "a species of the benchmark",

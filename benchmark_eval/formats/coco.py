@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
 
 EXPECTED = "COCO annotations: an object with images, annotations and categories"
@@ -45,10 +46,10 @@ class _Coco(msgspec.Struct):
     categories: list[_Category]
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the boxes of COCO annotations; crowd becomes ``ignored``."""
     parsed = Parsed("xywh")
-    coco = _decode(path, faults)
+    coco = _decode(path, problems)
     if coco is None:
         return parsed
     parsed.image_ids = []
@@ -56,7 +57,7 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
     for image in coco.images:
         if image.file_name in parsed.image_rows or image.id in row_of:
             found = f"image {image.id}, {image.file_name!r}, a second time"
-            faults.add("two-images", found, "each id and file name once")
+            problems.add("two-images", found, "each id and file name once")
             continue
         parsed.image_ids.append(image.id)
         row_of[image.id] = parsed.image(image.file_name)
@@ -66,16 +67,16 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
     for category in sorted(coco.categories, key=lambda c: c.id):
         if category.id in names or category.name in names.values():
             found = f"category {category.id}, {category.name!r}, a second time"
-            faults.add("two-classes", found, "each id and name once")
+            problems.add("two-classes", found, "each id and name once")
         names[category.id] = category.name
     parsed.class_ids = {name: number for number, name in names.items()}
     for note in coco.annotations:
         where = f"annotation {note.id}"
         if note.image_id not in row_of:
-            faults.add("unknown-image", f"image {note.image_id}", "an image of the file",
+            problems.add("unknown-image", f"image {note.image_id}", "an image of the file",
                        record=where, field="image_id")  # fmt: skip
         elif note.category_id not in names:
-            faults.add("unknown-class", f"category {note.category_id}", "a category of the file",
+            problems.add("unknown-class", f"category {note.category_id}", "a category of the file",
                        record=where, field="category_id")  # fmt: skip
         else:
             parsed.add(
@@ -91,28 +92,28 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
     return parsed
 
 
-def _decode(path: Path, faults: Faults) -> _Coco | None:
-    data = json_files.read_bytes(path, faults, EXPECTED)
+def _decode(path: Path, problems: Problems) -> _Coco | None:
+    data = json_files.read_bytes(path, problems, EXPECTED)
     if data is None:
         return None
     try:
         return msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # told record by record below
-    tree = json_files.parse(data, path, faults, EXPECTED)
+    tree = json_files.parse(data, path, problems, EXPECTED)
     parts: dict[str, list[object]] = {}
     for key, kind in (("images", _Image), ("annotations", _Annotation), ("categories", _Category)):
         entries = tree.get(key) if isinstance(tree, dict) else None
         if not isinstance(entries, list):
             if tree is not None:
-                faults.add("not-coco", f"no list of {key}", EXPECTED, field=key)
+                problems.add("not-coco", f"no list of {key}", EXPECTED, field=key)
             continue
         made = (
-            json_files.convert(entry, kind, f"{key} record {at}", faults)
+            json_files.convert(entry, kind, f"{key} record {at}", problems)
             for at, entry in enumerate(entries)
         )
         parts[key] = [entry for entry in made if entry is not None]
-    return None if faults.problems or len(parts) < 3 else msgspec.convert(parts, type=_Coco)
+    return None if problems or len(parts) < 3 else msgspec.convert(parts, type=_Coco)
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:

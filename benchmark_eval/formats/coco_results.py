@@ -12,10 +12,11 @@ import msgspec
 
 from benchmark_eval.core.arrays import Floats, Ints
 from benchmark_eval.core.json_values import as_id
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
 EXPECTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
@@ -40,17 +41,17 @@ class _Detection(msgspec.Struct, gc=False):
     score: float
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read results whose whole image ids are the benchmark's, names those of files."""
-    return read_list(path, Parsed("xywh"), faults)
+    return read_list(path, Parsed("xywh"), problems)
 
 
-def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
+def read_list(path: Path, parsed: Parsed, problems: Problems) -> Parsed:
     """Read a list of detections into ``parsed``."""
-    for at, entry in enumerate(json_files.records(path, Record, faults, EXPECTED)):
-        label = _whole(entry.category_id, "category_id", at, faults)
+    for at, entry in enumerate(json_files.records(path, Record, problems, EXPECTED)):
+        label = _whole(entry.category_id, "category_id", at, problems)
         named = entry.image_id if entry.file_name is None else entry.file_name
-        key = named if isinstance(named, str) else _whole(named, "image_id", at, faults)
+        key = named if isinstance(named, str) else _whole(named, "image_id", at, problems)
         if label is None or key is None:
             continue
         parsed.add(parsed.image(key), label, entry.bbox, entry.score, record=at)
@@ -61,11 +62,11 @@ def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
     return parsed
 
 
-def _whole(value: float, field: str, at: int, faults: Faults) -> int | None:
+def _whole(value: float, field: str, at: int, problems: Problems) -> int | None:
     """7.0 is 7; anything between is a fault."""
     number = as_id(value)
     if number is None:
-        faults.add("not-whole", repr(value), "a whole number", record=f"record {at}", field=field)
+        problems.add("not-whole", repr(value), "a whole number", record=f"record {at}", field=field)
     return number
 
 

@@ -11,16 +11,17 @@ import numpy as np
 
 from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.detection import detect_format
 from benchmark_eval.formats.images import folder_images, look_at_files, settle_frames, split_images
-from benchmark_eval.formats.options import ClassNames, Faults, Frame, Options, Outside
+from benchmark_eval.formats.options import ClassNames, Frame, Options, Outside
 from benchmark_eval.formats.registry import BENCHMARK, FORMATS, Format
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Classes, PixelRule
 from benchmark_eval.formats.yolo import CLASSES
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 from benchmark_eval.voc.text import class_name
 
 CONFIDENCES = "confidences"
@@ -78,23 +79,23 @@ def read_boxes(
     if path.is_dir() != (known.place == "folder"):
         what = "a folder" if path.is_dir() else "a file"
         raise UsageError(f"{path}: found {what}; expected a {known.place} of {known.label}")
-    faults = Faults(str(path))
+    problems = Problems(str(path), most=MAX_LISTED)
     if not known.says("corners"):
         options = replace(options, pixels="edges")
     turn = None
     if images_dir is not None:
         images = options.images or folder_images(images_dir)
-        looked = look_at_files(images, images_dir, faults)
-        images, turn = settle_frames(images, looked, frame, to_frame, faults)
+        looked = look_at_files(images, images_dir, problems)
+        images, turn = settle_frames(images, looked, frame, to_frame, problems)
         options = replace(options, images=images)
-        if faults.problems:
-            raise InputError(faults.problems)
-    parsed = known.module.read(path, options, faults)
-    # what could be read is checked too, so that all faults come together
-    readable = bool(parsed.image_rows) or not faults.problems
-    boxes = assemble(parsed, options, faults, turn) if readable else None
-    if boxes is None or faults.problems:
-        raise InputError(faults.problems)
+        if problems:
+            raise InputError(problems.all())
+    parsed = known.module.read(path, options, problems)
+    # what could be read is checked too, so that all problems come together
+    readable = bool(parsed.image_rows) or not problems
+    boxes = assemble(parsed, options, problems, turn) if readable else None
+    if boxes is None or problems:
+        raise InputError(problems.all())
     return boxes, parsed.passed_over
 
 
@@ -133,13 +134,13 @@ def _fitted(
     boxes: BoxTable, target: Format, file: str, pixels: PixelRule
 ) -> tuple[BoxTable, dict[str, int]]:
     """The boxes that a format can hold, and what of them it cannot say."""
-    faults = Faults(file)
-    _check_fit(boxes, target, faults)
+    problems = Problems(file, most=MAX_LISTED)
+    _check_fit(boxes, target, problems)
     tiny = int((boxes.size < 1).any(axis=1).sum())
     if target.says("corners") and pixels != "edges" and tiny:
         found = f"{tiny} boxes below a pixel in width or height"
         cause = f"first and last pixel ({pixels}) cannot say them: --to-pixels edges"
-        faults.add("tiny-box", found, "boxes of a pixel or more", cause=cause)
+        problems.add("tiny-box", found, "boxes of a pixel or more", cause=cause)
     lost: Counter[str] = Counter()
     if not target.says("scores") and boxes.scored:
         lost[CONFIDENCES] = len(boxes)
@@ -148,14 +149,14 @@ def _fitted(
         lost[IGNORED] = int(boxes.ignored.sum())
         boxes = boxes.rows(~boxes.ignored)
     if not target.says("no scores") and len(boxes) and not boxes.scored:
-        faults.add(
+        problems.add(
             "no-confidence",
             f"{len(boxes)} boxes without a confidence",
             f"detections: {target.label} needs a confidence for each box",
             cause="ground truth instead of detections, or Ultralytics without save_conf",
         )
-    if faults.problems:
-        raise InputError(faults.problems)
+    if problems:
+        raise InputError(problems.all())
     images = boxes.images
     if not target.says("sizes"):
         lost[SIZES] = int((~np.isnan(images.sizes).any(axis=1)).sum())
@@ -168,25 +169,27 @@ def _fitted(
     return boxes, {what: n for what, n in lost.items() if n}
 
 
-def _check_fit(boxes: BoxTable, target: Format, faults: Faults) -> None:
-    _unwritable(boxes, target, faults)
+def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:
+    _unwritable(boxes, target, problems)
     used_images, used_classes = np.unique(boxes.image), np.unique(boxes.label)
     if target.says("ids"):
         if (boxes.images.ids[used_images] == UNKNOWN).any():
-            faults.add("no-image-ids", "images without ids", "the benchmark and the split whose "
+            problems.add("no-image-ids", "images without ids", "the benchmark and the split whose "
                        "image ids are wanted (--benchmark-dir, --splits)")  # fmt: skip
         if (boxes.classes.ids[used_classes] == UNKNOWN).any():
-            faults.add("no-category-ids", "classes without ids", "the benchmark whose category "
+            problems.add("no-category-ids", "classes without ids", "the benchmark whose category "
                        "ids are wanted (--benchmark-dir)")  # fmt: skip
     if target.place == "folder":
         for stem, count in Counter(boxes.images.stems).items():
             if count > 1 or (target.name == "yolo" and f"{stem}.txt" == CLASSES):
                 found = f"{count} images whose file would be {stem!r}"
-                faults.add("two-images", found, "file names that differ without suffix and folder")
+                problems.add(
+                    "two-images", found, "file names that differ without suffix and folder"
+                )
     if target.name == "yolo":
         bare = np.isnan(boxes.images.sizes[used_images]).any(axis=1)
         for row in used_images[bare].tolist():
-            faults.add(
+            problems.add(
                 "image-size",
                 "no width and height",
                 "the size of every image with boxes",
@@ -248,7 +251,7 @@ def convert_annotations(
     )
     order = None if to_names is None else read_class_names(to_names)
     jobs: list[_Job] = []
-    problems: list[Problem] = []
+    problems = Problems()
     for each in asked:
         place = _filled(source, each)
         images = None
@@ -270,10 +273,10 @@ def convert_annotations(
             if order is not None:
                 job.boxes = reordered(job.boxes, order)
         except InputError as error:
-            problems += error.problems
+            problems.extend(error.problems)
         jobs.append(job)
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     return [job.write(to_pixels) for job in jobs]
 
 
@@ -353,13 +356,13 @@ class _Job:
         )
 
 
-def _unwritable(boxes: BoxTable, target: Format, faults: Faults) -> None:
+def _unwritable(boxes: BoxTable, target: Format, problems: Problems) -> None:
     """Faults for class names that would come back from a text file as others."""
     if target.says("numbers") or target.name in ("xyxy-text", "voc-xml"):
         for name in boxes.classes.names:
             if not name.isprintable() or class_name(name) != name:
                 wanted = "printable words with one blank between them"
-                faults.add("class-name", f"class {name!r}", wanted)
+                problems.add("class-name", f"class {name!r}", wanted)
 
 
 def _first_class_note(boxes: BoxTable, source: str) -> list[str]:
@@ -379,19 +382,19 @@ def _check_usage(
     frame: Frame | None,
     source: str,
 ) -> None:
-    faults = []
+    errors = []
     if to_format == BENCHMARK and (benchmark_dir is None or None in splits):
-        faults.append("prediction files of the benchmark need benchmark_dir and splits")
+        errors.append("prediction files of the benchmark need benchmark_dir and splits")
     if benchmark_dir is None and splits != [None]:
-        faults.append("splits need benchmark_dir")
+        errors.append("splits need benchmark_dir")
     if len(splits) > 1 and to_format != BENCHMARK:
-        faults.append(f"several splits have one target only as {BENCHMARK!r}")
+        errors.append(f"several splits have one target only as {BENCHMARK!r}")
     if len(splits) > 1 and "{split}" not in source:
-        faults.append("several splits need {split} in the source, as in 'runs/{split}/labels'")
+        errors.append("several splits need {split} in the source, as in 'runs/{split}/labels'")
     if frame is not None and images_dir is None:
-        faults.append("frame needs images_dir, where EXIF orientations are read")
-    if faults:
-        raise UsageError("; ".join(faults))
+        errors.append("frame needs images_dir, where EXIF orientations are read")
+    if errors:
+        raise UsageError("; ".join(errors))
 
 
 def reordered(boxes: BoxTable, names: ClassNames) -> BoxTable:

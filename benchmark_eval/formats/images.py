@@ -12,8 +12,9 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.formats.options import Faults, Frame
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.formats.options import Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
 from benchmark_eval.protocol import ANNOTATIONS
 
@@ -36,10 +37,9 @@ def read_images(path: str | Path) -> Images:
     """The images of a COCO file. InputError where it cannot be read or an image has no name."""
     path = Path(path)
     try:
-        coco = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=_Coco)
+        coco = msgspec.json.decode(read_input(path).removeprefix(b"\xef\xbb\xbf"), type=_Coco)
     except OSError as error:
-        found = error.strerror or str(error)
-        raise InputError([Problem("unreadable", str(path), found, "a COCO file")]) from None
+        raise InputError([unreadable(path, error, "a COCO file")]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         wanted = "COCO images with id and file_name"
         raise InputError([Problem("not-coco", str(path), str(error), wanted)]) from None
@@ -168,7 +168,7 @@ class Looked:
     orientation: Ints
 
 
-def look_at_files(images: Images, folder: str | Path, faults: Faults) -> Looked:
+def look_at_files(images: Images, folder: str | Path, problems: Problems) -> Looked:
     """Read size and EXIF orientation of every image's file, a few hundred bytes each."""
     from PIL import Image, UnidentifiedImageError
 
@@ -187,14 +187,14 @@ def look_at_files(images: Images, folder: str | Path, faults: Faults) -> Looked:
         found_at = by_name.get(name) or (stems[0] if len(stems) == 1 else None)
         if found_at is None:
             found = f"{len(stems)} files" if stems else "no file"
-            faults.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
+            problems.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
             continue
         try:
             with Image.open(found_at) as picture:
                 stored[row] = picture.size
                 orientation[row] = picture.getexif().get(_EXIF_ORIENTATION, 1)
         except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
-            faults.add("image-file", str(error)[:200], "an image", record=f"image {name!r}")
+            problems.add("image-file", str(error)[:200], "an image", record=f"image {name!r}")
     orientation[(orientation < 1) | (orientation > 8)] = 1
     return Looked(stored, orientation)
 
@@ -206,7 +206,7 @@ def upright(looked: Looked) -> Floats:
 
 
 def settle_frames(
-    images: Images, looked: Looked, frame: Frame | None, to_frame: Frame | None, faults: Faults
+    images: Images, looked: Looked, frame: Frame | None, to_frame: Frame | None, problems: Problems
 ) -> tuple[Images, Turn]:
     """Sizes of all images, and how boxes given in ``frame`` are turned into theirs.
 
@@ -220,7 +220,7 @@ def settle_frames(
     is_shown: Bools = (images.sizes == shown).all(axis=1)
     seen = ~np.isnan(looked.stored).any(axis=1)
     for row in np.flatnonzero(given & seen & ~is_stored & ~is_shown).tolist():
-        faults.add(
+        problems.add(
             "image-size",
             f"{_size(images.sizes[row])} px in the annotations, {_size(looked.stored[row])} px in "
             "the file",
@@ -230,7 +230,7 @@ def settle_frames(
         )
     if turned.any() and frame is None:
         first = images.names[int(np.flatnonzero(turned)[0])]
-        faults.add(
+        problems.add(
             "exif-rotation",
             f"{int(turned.sum())} images that EXIF turns ({first!r} first)",
             "how the source saw them: --frame upright or --frame stored",
@@ -239,7 +239,7 @@ def settle_frames(
     open_question = turned & given & is_stored & is_shown
     if to_frame is None and open_question.any():
         first = images.names[int(np.flatnonzero(open_question)[0])]
-        faults.add(
+        problems.add(
             "exif-rotation",
             f"{int(open_question.sum())} turned images whose size does not tell how the boxes of "
             f"the benchmark lie on them ({first!r} first)",

@@ -10,7 +10,8 @@ import msgspec
 
 from benchmark_eval.core.atomic_write import atomic_writer
 from benchmark_eval.core.json_values import plain_json
-from benchmark_eval.formats.options import Faults
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_or_report
 
 T = TypeVar("T")
 
@@ -21,60 +22,58 @@ _PIECE = 50_000
 """Records that are turned into text at once, so that memory stays flat."""
 
 
-def read_bytes(path: Path, faults: Faults, wanted: str) -> bytes | None:
-    """A file's bytes without a byte-order mark; None and a fault where it cannot be read."""
-    try:
-        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        faults.add("unreadable", error.strerror or str(error), wanted, record=_name(path, faults))
-        return None
+def read_bytes(path: Path, problems: Problems, wanted: str) -> bytes | None:
+    """The bytes of a file without a byte-order mark; None and a problem if it is unreadable."""
+    record = _name(path, problems)
+    data = read_or_report(path, problems, wanted, file=problems.file, record=record)
+    return None if data is None else data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _name(path: Path, faults: Faults) -> str:
-    return "" if str(path) == faults.file else path.name
+def _name(path: Path, problems: Problems) -> str:
+    return "" if str(path) == problems.file else path.name
 
 
-def records(path: Path, kind: type[T], faults: Faults, wanted: str) -> list[T]:
-    """The list of records in a JSON file; faults name each record that is no ``kind``."""
-    data = read_bytes(path, faults, wanted)
+def records(path: Path, kind: type[T], problems: Problems, wanted: str) -> list[T]:
+    """The list of records in a JSON file; problems name each record that is no ``kind``."""
+    data = read_bytes(path, problems, wanted)
     if data is None:
         return []
     try:
         return msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # told record by record below
-    tree = parse(data, path, faults, wanted)
+    tree = parse(data, path, problems, wanted)
     if tree is None:
         return []
     if not isinstance(tree, list):
         what = f"a JSON {type(tree).__name__}"
         if isinstance(tree, dict):
             what += f" with the keys {', '.join(map(str, tree))[:80]}"
-        faults.add("not-a-list", what, wanted, record=_name(path, faults))
+        problems.add("not-a-list", what, wanted, record=_name(path, problems))
         return []
-    where = f"{path.name} " if _name(path, faults) else ""
-    made = (convert(entry, kind, f"{where}record {at}", faults) for at, entry in enumerate(tree))
+    where = f"{path.name} " if _name(path, problems) else ""
+    made = (convert(entry, kind, f"{where}record {at}", problems) for at, entry in enumerate(tree))
     return [record for record in made if record is not None]
 
 
-def parse(data: bytes, path: Path, faults: Faults, wanted: str) -> Any:
+def parse(data: bytes, path: Path, problems: Problems, wanted: str) -> Any:
     """The file as plain JSON (NaN and Infinity too); None and a fault where it is none."""
     try:
         return plain_json(data)
     except ValueError as error:
-        faults.add("not-json", str(error)[:200], wanted, record=_name(path, faults),
+        problems.add("not-json", str(error)[:200], wanted, record=_name(path, problems),
                    cause="a half-written or damaged file")  # fmt: skip
         return None
 
 
-def convert(entry: Any, kind: type[T], where: str, faults: Faults) -> T | None:
+def convert(entry: Any, kind: type[T], where: str, problems: Problems) -> T | None:
     """One decoded record as ``kind``; None and a fault where it is none."""
     try:
         return msgspec.convert(entry, type=kind)
     except msgspec.ValidationError as error:
         text, _, at = str(error).partition(" - at `$")
         field = at.rstrip("`").lstrip(".")
-        faults.add("record", text, f"a record with {_fields(kind)}", record=where, field=field)
+        problems.add("record", text, f"a record with {_fields(kind)}", record=where, field=field)
         return None
 
 

@@ -1,4 +1,4 @@
-"""What a reader has to be told besides the file, and where it puts the faults it finds."""
+"""What a reader has to be told besides the file, and where it puts the problems it finds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from benchmark_eval.core.problems import Problem
 from benchmark_eval.formats.table import Images, PixelRule
 from benchmark_eval.inputs.benchmark import Categories
-from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 
 Outside = Literal["error", "clip", "keep"]
 Frame = Literal["upright", "stored"]
@@ -48,25 +46,3 @@ class Options:
     missing_is_empty: bool = False
     scores: bool | None = None
     confirm: Callable[[str], bool] | None = None
-
-
-class Faults:
-    """Collects the faults of a source."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.problems: list[Problem] = []
-
-    def add(
-        self,
-        kind: str,
-        found: str,
-        wanted: str,
-        *,
-        record: str = "",
-        field: str = "",
-        cause: str = "",
-    ) -> None:
-        """One fault; beyond ``MAX_LISTED`` of them no more are kept."""
-        if len(self.problems) < MAX_LISTED:
-            self.problems.append(Problem(kind, self.file, found, wanted, record, field, cause))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import (
     coco,
     coco_results,
@@ -17,7 +18,7 @@ from benchmark_eval.formats import (
     yolo,
 )
 from benchmark_eval.formats.assembling import Parsed
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
 Trait = Literal[
@@ -37,7 +38,7 @@ Trait = Literal[
 class _Module(Protocol):
     """A format's own module: one reader and one writer."""
 
-    def read(self, path: Path, options: Options, faults: Faults, /) -> Parsed: ...
+    def read(self, path: Path, options: Options, problems: Problems, /) -> Parsed: ...
     def write(self, boxes: BoxTable, target: Path, pixels: PixelRule, /) -> None: ...
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.coco_results import read_list
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
 
@@ -25,9 +26,9 @@ class _Detection(msgspec.Struct, gc=False):
     score: float
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read a predictions.json; the file name is taken where the release writes one."""
-    return read_list(path, Parsed("xywh", numbers="stems"), faults)
+    return read_list(path, Parsed("xywh", numbers="stems"), problems)
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.assembling import Parsed
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_corners
 from benchmark_eval.formats.text_files import write_lines
 from benchmark_eval.voc.text import DIFFICULT, Kind, read_boxes
 
 
-def read(folder: Path, options: Options, faults: Faults) -> Parsed:
+def read(folder: Path, options: Options, problems: Problems) -> Parsed:
     """Read a folder of ground truth or of detections, whichever all its lines are."""
     parsed = Parsed("corners", one_file_each=True)
     kinds: list[Kind] = ["detections", "ground truth"]
@@ -24,14 +25,14 @@ def read(folder: Path, options: Options, faults: Faults) -> Parsed:
     tried = [(kind, *read_boxes(folder, kind)) for kind in kinds]
     fit = [entry for entry in tried if not entry[2]]
     if len(fit) == 2 and len(fit[0][1]):
-        faults.add(
+        problems.add(
             "two-readings",
             "lines that may be detections, or ground truth whose class names end in a number",
             "which of the two: --scores or --no-scores",
         )
         return parsed
-    kind, boxes, problems = fit[0] if fit else min(tried, key=lambda entry: len(entry[2]))
-    faults.problems += problems
+    kind, boxes, found = fit[0] if fit else min(tried, key=lambda entry: len(entry[2]))
+    problems.extend(found)
     for name in boxes.images:
         parsed.image(name, f"{name}.txt line")
     scores = boxes.confidence.tolist() if kind == "detections" else [float("nan")] * len(boxes)

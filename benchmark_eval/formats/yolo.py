@@ -11,10 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.classes import read_class_names
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_shares
 from benchmark_eval.formats.text_files import number, write_lines
 from benchmark_eval.voc.text import text_files, text_of
@@ -24,7 +24,7 @@ _DIGITS = 9
 SHAPE = "<class> <centre x> <centre y> <width> <height> [confidence]"
 
 
-def read(folder: Path, options: Options, faults: Faults) -> Parsed:
+def read(folder: Path, options: Options, problems: Problems) -> Parsed:
     """Read the label files of a folder; an empty one is an image without boxes."""
     parsed = Parsed("centre", one_file_each=True, first_class=0)
     for path in text_files(folder):
@@ -33,39 +33,42 @@ def read(folder: Path, options: Options, faults: Faults) -> Parsed:
                 try:
                     parsed.beside = read_class_names(path)
                 except InputError as error:
-                    faults.problems += error.problems
+                    problems.extend(error.problems)
             continue
         image = parsed.image(path.stem, f"{path.name} line")
-        text = text_of(path)
-        if isinstance(text, Problem):
-            faults.problems.append(text)
+        text = text_of(path, problems)
+        if text is None:
             continue
         for at, line in enumerate(text.splitlines(), start=1):
             words = line.split()
             if words:
-                _add(parsed, image, words, f"{path.name} line {at}", at, faults)
-    if not parsed.image_rows and not faults.problems:
-        faults.add("empty-folder", "no label file", "a .txt file for each image")
+                _add(parsed, image, words, f"{path.name} line {at}", at, problems)
+    if not parsed.image_rows and not problems:
+        problems.add("empty-folder", "no label file", "a .txt file for each image")
     return parsed
 
 
-def _add(parsed: Parsed, image: int, words: list[str], where: str, at: int, faults: Faults) -> None:
+def _add(
+    parsed: Parsed, image: int, words: list[str], where: str, at: int, problems: Problems
+) -> None:
     if len(words) not in (5, 6):
         cause = ""
         if len(words) > 6 and len(words) % 2:
             cause = "polygons of a segmentation model, or tracks with ids"
         elif len(words) > 6:
             cause = "a class name with blanks: read it as xyxy-text"
-        faults.add("line-shape", f"{len(words)} words", SHAPE, record=where, cause=cause)
+        problems.add("line-shape", f"{len(words)} words", SHAPE, record=where, cause=cause)
         return
     if not (words[0].isascii() and words[0].isdigit() and len(words[0]) <= _DIGITS):
         hint = "a class name: read it as xyxy-text" if not _is_number(words[0]) else ""
-        faults.add("class-number", repr(words[0]), "a whole class number", record=where, cause=hint)
+        problems.add(
+            "class-number", repr(words[0]), "an integer class number >= 0", record=where, cause=hint
+        )
         return
     try:
         values = [number(word) for word in words[1:]]
     except ValueError as error:
-        faults.add("not-a-number", str(error), SHAPE, record=where)
+        problems.add("not-a-number", str(error), SHAPE, record=where)
         return
     x, y, w, h = values[:4]
     if len(values) == 5:

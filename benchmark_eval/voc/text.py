@@ -13,15 +13,16 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import read_or_report
 
 Kind = Literal["ground truth", "detections"]
 Progress = Callable[[str, int, int], None]
@@ -97,30 +98,29 @@ def read_boxes(
     folder is missing.
     """
     files = text_files(folder)
-    problems: list[Problem] = []
+    problems = Problems(str(folder))
     if not files:
-        problems.append(_empty_folder(Path(folder), kind))
+        _report_empty_folder(Path(folder), kind, problems)
     reader = _Reader(kind)
     for index, path in enumerate(files):
         if index and files[index - 1].stem == path.stem:
             found = f"{files[index - 1].name} beside it"
-            problems.append(Problem("duplicate-file", str(path), found, "one file an image"))
+            problems.add("duplicate-file", found, "one file per image", file=str(path))
         if not path.stem.isprintable():
             found = f"the name {_quoted(path.name)}"
-            problems.append(Problem("file-name", str(path), found, "a name of visible characters"))
-        problems += reader.read(index, path)
+            problems.add("file-name", found, "a name of printable characters", file=str(path))
+        reader.read(index, path, problems)
         if progress:
             progress(f"read {kind}", index + 1, len(files))
-    return reader.boxes(tuple(path.stem for path in files)), problems
+    return reader.boxes(tuple(path.stem for path in files)), problems.all()
 
 
-def _empty_folder(folder: Path, kind: Kind) -> Problem:
+def _report_empty_folder(folder: Path, kind: Kind, problems: Problems) -> None:
     others = sorted({p.suffix for p in folder.iterdir() if p.suffix and p.name[0] != "."})
-    return Problem(
-        kind="empty-folder",
-        file=str(folder),
-        found="no .txt file",
-        expected=f"one text file an image with its {kind}",
+    problems.add(
+        "empty-folder",
+        "no .txt file",
+        f"one text file per image with its {kind}",
         cause=f"the folder holds {', '.join(others[:5])}" if others else "",
     )
 
@@ -136,16 +136,12 @@ class _Reader:
         self.labels: dict[str, int] = {}  # class name -> label in order of appearance
         self.spellings: dict[str, int] = {}  # what stands in a file -> label
 
-    def read(self, image: int, path: Path) -> list[Problem]:
-        """Add the boxes of one file; return its problems."""
-        text = text_of(path)
-        if isinstance(text, Problem):
-            return [text]
-        problems = []
-        for number, line in enumerate(_LINE_END.split(text), start=1):
+    def read(self, image: int, path: Path, problems: Problems) -> None:
+        """Add the boxes of one file and report its problems."""
+        text = text_of(path, problems)
+        for number, line in enumerate(_LINE_END.split(text or ""), start=1):
             if line and not line.isspace() and not self._add(image, number, line):
-                problems.append(_explain(line, self.kind, str(path), f"line {number}"))
-        return problems
+                problems.extend([_explain(line, self.kind, str(path), f"line {number}")])
 
     def _add(self, image: int, number: int, line: str) -> bool:
         """Add the box of a line, or return False: the slow ``_explain`` then says why."""
@@ -204,39 +200,25 @@ class _Reader:
         )
 
 
-def text_of(path: Path) -> str | Problem:
-    """The text of a file without its byte-order mark, or why it has none."""
-    try:
-        if not path.is_file():  # reading a pipe would wait for ever
-            found = "a folder" if path.is_dir() else "no regular file (a broken link?)"
-            return Problem("unreadable", str(path), found, "a text file")
-        data = path.read_bytes()
-    except OSError as fault:
-        reason = fault.strerror or type(fault).__name__
-        return Problem("unreadable", str(path), f"{reason} on reading", "a readable text file")
+def text_of(path: Path, problems: Problems) -> str | None:
+    """The text of a file without its byte-order mark; None and a problem if it cannot be read."""
+    data = read_or_report(path, problems, "a text file")
+    if data is None:
+        return None
     try:
         return data.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
+    except UnicodeDecodeError as error:
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        line = data[: fault.start].count(b"\n") + 1
-        return Problem(
-            kind="not-utf-8",
+        line = data[: error.start].count(b"\n") + 1
+        problems.add(
+            "not-utf-8",
+            f"byte 0x{data[error.start]:02x}, which is not UTF-8",
+            "text in UTF-8",
             file=str(path),
             record=f"line {line}",
-            found=f"byte 0x{data[fault.start]:02x}, which is not UTF-8",
-            expected="text in UTF-8",
             cause="UTF-16, as Windows saves 'Unicode'" if wide else "another encoding, say Latin-1",
         )
-
-
-class _Fault(NamedTuple):
-    """What a ``Problem`` says besides where it is."""
-
-    kind: str
-    found: str
-    expected: str
-    field: str = ""
-    cause: str = ""
+        return None
 
 
 def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
@@ -248,18 +230,20 @@ def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
     elif words[-1] == DIFFICULT:
         del words[-1]
     name, values = words[: -len(fields)], words[-len(fields) :]
-    fault: _Fault | None
+    problem: Problem | None
     if not name or not all(map(_is_number, values)):
-        fault = _Fault("line-shape", _quoted(line), SHAPE[kind], cause=_shape_cause(line, kind))
+        problem = Problem(
+            "line-shape", "", _quoted(line), SHAPE[kind], cause=_shape_cause(line, kind)
+        )
     else:
         numbers = dict(zip(fields, values, strict=True))
-        fault = (
+        problem = (
             _number_problem(numbers)
             or _corner_problem(numbers, flagged=kind == "ground truth" and _is_number(name[-1]))
             or _name_problem(" ".join(name), line, kind)
         )
-    assert fault is not None, line  # nothing else can be wrong with a line
-    return Problem(fault.kind, file, fault.found, fault.expected, record, fault.field, fault.cause)
+    assert problem is not None, line  # nothing else can be wrong with a line
+    return replace(problem, file=file, record=record)
 
 
 def _shape_cause(line: str, kind: Kind) -> str:
@@ -278,22 +262,24 @@ def _shape_cause(line: str, kind: Kind) -> str:
     return ""
 
 
-def _number_problem(numbers: dict[str, str]) -> _Fault | None:
+def _number_problem(numbers: dict[str, str]) -> Problem | None:
     """A number that cannot be what its field says."""
     for field, text in numbers.items():
         value = float(text)
         if _NOT_FINITE.fullmatch(text):
-            return _Fault("not-finite", text, "a finite number", field)
+            return Problem("not-finite", "", text, "a finite number", field=field)
         if field == "confidence" and not 0 <= value <= 1:
             cause = "a percentage, or the confidence is left out" if value > 1 else ""
-            return _Fault("confidence", _quoted(text), "a number from 0 to 1", field, cause)
+            return Problem(
+                "confidence", "", _quoted(text), "a number from 0 to 1", field=field, cause=cause
+            )
         if abs(value) > FARTHEST:
-            wanted = f"a pixel between -{FARTHEST:g} and {FARTHEST:g}"
-            return _Fault("coordinate", _quoted(text), wanted, field)
+            expected = f"a pixel between -{FARTHEST:g} and {FARTHEST:g}"
+            return Problem("coordinate", "", _quoted(text), expected, field=field)
     return None
 
 
-def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
+def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> Problem | None:
     """Corners in the wrong order; ``flagged`` if there may be a flag behind them."""
     for low, high in (("left", "right"), ("top", "bottom")):
         if float(numbers[high]) < float(numbers[low]):
@@ -301,27 +287,26 @@ def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
             if flagged and numbers["bottom"] in {"0", "1"}:
                 cause = f"a flag at the end of the line? the word '{DIFFICULT}' is wanted"
             found = f"{low} {_quoted(numbers[low])} and {high} {_quoted(numbers[high])}"
-            return _Fault(
-                "swapped-corners", found, f"{high} not below {low}", f"{low}, {high}", cause
-            )
+            expected, field = f"{high} not below {low}", f"{low}, {high}"
+            return Problem("swapped-corners", "", found, expected, field=field, cause=cause)
     return None
 
 
-def _name_problem(raw: str, line: str, kind: Kind) -> _Fault | None:
+def _name_problem(raw: str, line: str, kind: Kind) -> Problem | None:
     """Why something cannot be a class name."""
     name = class_name(raw)
     *words, last = name.split(" ")
     cause = ""
     if not name.isprintable():
         found = f"{_quoted(name)} with an invisible character"
-        return _Fault("class-name", found, "a name of visible characters", "class")
+        return Problem("class-name", "", found, "a name of printable characters", field="class")
     if words and all(_NUMBER.fullmatch(word) for word in (*words, last)):
         cause = "more numbers than wanted"
     elif words and _NUMBER.fullmatch(last) and not last.isdigit() and 0 <= float(last) <= 1:
         cause = "a confidence too many"
         if kind == "ground truth":
             cause += ": a detection among the ground truth, or folders swapped"
-    return _Fault("line-shape", _quoted(line), SHAPE[kind], cause=cause) if cause else None
+    return Problem("line-shape", "", _quoted(line), SHAPE[kind], cause=cause) if cause else None
 
 
 def _is_number(text: str) -> bool:

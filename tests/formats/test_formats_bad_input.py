@@ -282,6 +282,25 @@ def test_pixels_for_shares_and_shares_for_pixels(convert, tmp_path, names):
     assert "10 boxes, none beyond 0.7 px; expected coordinates in px" in convert(shares)
 
 
+@pytest.mark.parametrize("n", [1000, 2500])
+def test_problems_beyond_the_limit_are_counted(convert, tmp_path, n):
+    source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, -2, 2], 0.5)) * n)
+    said = convert(source)
+    assert f"{n:,} problems found" in said
+    assert "record 2, box: found [1.0, 1.0, -2.0, 2.0]" in said
+    assert f"{n - 3:,} more" in said
+    assert len(said) < 1000
+
+
+def test_every_kind_of_problem_is_reported_beyond_the_limit(convert, tmp_path):
+    source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, -2, 2], 7)) * 1500)
+    said = convert(source)
+    assert "3,000 problems found" in said
+    assert "1,497 more" in said
+    assert "expected width and height >= 0" in said
+    assert "expected a confidence from 0 to 1" in said
+
+
 def test_numbers_that_are_none(convert, tmp_path, names):
     bad = '[{"image_id": 11, "category_id": 3, "bbox": [1, 1, NaN, 2], "score": 0.5}, ' \
         '{"image_id": 11, "category_id": 3.5, "bbox": [1, 1, 2, 2], "score": 0.5}]'  # fmt: skip
@@ -301,9 +320,9 @@ def test_numbers_that_are_none(convert, tmp_path, names):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("Ips 0.1 0.1 0.1 0.1 0.9", "'Ips'; expected a whole class number"),
-        ("-1 0.1 0.1 0.1 0.1 0.9", "'-1'; expected a whole class number"),
-        ("1.0 0.1 0.1 0.1 0.1 0.9", "'1.0'; expected a whole class number"),
+        ("Ips 0.1 0.1 0.1 0.1 0.9", "'Ips'; expected an integer class number >= 0"),
+        ("-1 0.1 0.1 0.1 0.1 0.9", "'-1'; expected an integer class number >= 0"),
+        ("1.0 0.1 0.1 0.1 0.1 0.9", "'1.0'; expected an integer class number >= 0"),
         ("1 0.1 0.1 0.1", "4 words; expected <class>"),
         ("1 0.1 0.1 0.2 0.1 0.3 0.3", "7 words"),
         ("1 0,1 0.1 0.1 0.1 0.9", "'0,1', no number"),

@@ -1,7 +1,6 @@
 """Reading text files of boxes: what is taken, what is refused, and how it is told."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.voc_files import of, score, write_folder
 
+from benchmark_eval.core import safe_read
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.voc import read_boxes, text
 
@@ -222,18 +222,20 @@ def test_files_that_cannot_be_read(tmp_path):
     os.mkfifo(tmp_path / "gt" / "d.txt")
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 3
-    assert "b.txt: found a folder; expected a text file" in str(problems[0])
-    assert "c.txt: no regular file" in str(problems[1])
+    assert "b.txt: found a folder" in str(problems[0])
+    assert "c.txt: found No such file or directory" in str(problems[1])
+    assert "d.txt: found a named pipe" in str(problems[2])
+    assert all(problem.expected == "a text file" for problem in problems)
 
 
 def test_a_file_without_permission(tmp_path, monkeypatch):
-    def refused(path):
+    def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refused)  # the administrator may read everything
+    monkeypatch.setattr(safe_read, "open_input", refuse)  # root may read every file
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 2
-    assert "gt/a.txt: found Permission denied on reading" in str(problems[0])
+    assert "gt/a.txt: found Permission denied; expected a text file" in str(problems[0])
 
 
 def test_two_files_of_one_image(tmp_path):
@@ -256,7 +258,7 @@ def test_empty_folders(tmp_path):
     (tmp_path / "det" / "a.json").touch()
     problems = problems_of(tmp_path, {}, {})
     assert [p.kind for p in problems] == ["empty-folder", "empty-folder"]
-    assert "gt: no .txt file; expected one text file an image" in str(problems[0])
+    assert "gt: no .txt file; expected one text file per image" in str(problems[0])
     assert "the folder holds .json" in str(problems[1])
 
 
