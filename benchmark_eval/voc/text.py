@@ -9,6 +9,7 @@ folder is collected; nothing is guessed and nothing is skipped but blank lines.
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from array import array
@@ -206,13 +207,13 @@ def text_of(path: Path, problems: Problems) -> str | None:
     if data is None:
         return None
     try:
-        return data.decode("utf-8-sig")
+        return data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        line = data[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         problems.add(
             "not-utf-8",
-            f"byte 0x{data[error.start]:02x}, which is not UTF-8",
+            f"byte 0x{error.object[error.start]:02x}, which is not UTF-8",
             "text in UTF-8",
             file=str(path),
             record=f"line {line}",

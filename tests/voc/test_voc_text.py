@@ -215,6 +215,12 @@ def test_text_that_is_not_utf8(tmp_path):
     assert "UTF-16" in str(problems[1])
 
 
+def test_invalid_utf8_after_a_byte_order_mark_is_located(tmp_path):
+    problems = problems_of(tmp_path, {"a": b"\xef\xbb\xbfx 1 1 9 9\n\xe9rod\xe9 1 1 9 9"})
+    assert [(p.kind, p.record) for p in problems] == [("not-utf-8", "line 2")]
+    assert problems[0].found == "byte 0xe9, which is not UTF-8"
+
+
 def test_files_that_cannot_be_read(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
     (tmp_path / "gt" / "b.txt").mkdir()
