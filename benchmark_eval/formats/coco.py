@@ -1,4 +1,4 @@
-"""COCO annotations: images, categories and boxes, with crowd."""
+"""COCO annotations: images, categories and boxes, including crowd regions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
 
-EXPECTED = "COCO annotations: an object with images, annotations and categories"
+EXPECTED = "COCO annotations: a JSON object with images, annotations and categories"
 
 
 class _Image(msgspec.Struct):
@@ -47,7 +47,7 @@ class _Coco(msgspec.Struct):
 
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
-    """Read the boxes of COCO annotations; crowd becomes ``ignored``."""
+    """Read the boxes of COCO annotations; crowd regions become ``ignored``."""
     parsed = Parsed("xywh")
     coco = _decode(path, problems)
     if coco is None:
@@ -56,8 +56,8 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     row_of: dict[int, int] = {}
     for image in coco.images:
         if image.file_name in parsed.image_rows or image.id in row_of:
-            found = f"image {image.id}, {image.file_name!r}, a second time"
-            problems.add("two-images", found, "each id and file name once")
+            found = f"a duplicate of image {image.id}, {image.file_name!r}"
+            problems.add("two-images", found, "unique ids and file names")
             continue
         parsed.image_ids.append(image.id)
         row_of[image.id] = parsed.image(image.file_name)
@@ -66,8 +66,8 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     names: dict[int, str] = {}
     for category in sorted(coco.categories, key=lambda c: c.id):
         if category.id in names or category.name in names.values():
-            found = f"category {category.id}, {category.name!r}, a second time"
-            problems.add("two-classes", found, "each id and name once")
+            found = f"a duplicate of category {category.id}, {category.name!r}"
+            problems.add("two-classes", found, "unique ids and names")
         names[category.id] = category.name
     parsed.class_ids = {name: number for number, name in names.items()}
     for note in coco.annotations:
@@ -87,7 +87,7 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
                 ignored=bool(note.iscrowd),
             )
             if note.segmentation is not None:
-                parsed.passed_over["masks (segmentation)"] += 1
+                parsed.skipped["masks (segmentation)"] += 1
     parsed.record_word = "annotation"
     return parsed
 
@@ -99,7 +99,7 @@ def _decode(path: Path, problems: Problems) -> _Coco | None:
     try:
         return msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # told record by record below
+        pass  # the slow path reports each record
     tree = json_files.parse(data, path, problems, EXPECTED)
     parts: dict[str, list[object]] = {}
     for key, kind in (("images", _Image), ("annotations", _Annotation), ("categories", _Category)):
@@ -117,7 +117,7 @@ def _decode(path: Path, problems: Problems) -> _Coco | None:
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
-    """Write COCO annotations; images and categories without an id are numbered from 1."""
+    """Write COCO annotations; ids are numbered from 1 if any is missing or duplicated."""
     image_ids = numbered(boxes.images.ids.tolist())
     class_ids = numbered(boxes.classes.ids.tolist())
     images: list[dict[str, object]] = []
@@ -157,7 +157,7 @@ def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
 
 
 def numbered(ids: list[int]) -> list[int]:
-    """Ids as they are if all are known and differ, else 1, 2, 3, ..."""
+    """The ids if all are known and unique, otherwise 1, 2, 3, ..."""
     if UNKNOWN in ids or len(set(ids)) < len(ids):
         return list(range(1, len(ids) + 1))
     return ids

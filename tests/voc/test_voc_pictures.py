@@ -7,7 +7,7 @@ from support.voc_files import score, write_folder
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.voc import pictures, plots, run_map, score_folders
-from benchmark_eval.voc.pictures import DIFFICULT, FALSE_ALARM, HIT, HIT_OBJECT, MISS, draw, marks
+from benchmark_eval.voc.pictures import DIFFICULT_STYLE, FALSE_POSITIVE_STYLE, TRUE_POSITIVE_STYLE, DETECTED_OBJECT_STYLE, MISSED_STYLE, draw, marks
 
 TRUTH = {
     "a": [
@@ -56,24 +56,24 @@ def drawn(folders, image, confidence):
 
 def test_what_is_drawn_at_which_confidence(folders):
     assert drawn(folders, 0, 0.0) == [
-        (FALSE_ALARM, "x 0.30", 101),
-        (FALSE_ALARM, "z 0.70", 100),
-        (HIT_OBJECT, "", 100),
-        (HIT_OBJECT, "", 300),
-        (DIFFICULT, "x", 500),
-        (HIT, "x 0.20", 300),
-        (HIT, "x 0.90", 100),
+        (FALSE_POSITIVE_STYLE, "x 0.30", 101),
+        (FALSE_POSITIVE_STYLE, "z 0.70", 100),
+        (DETECTED_OBJECT_STYLE, "", 100),
+        (DETECTED_OBJECT_STYLE, "", 300),
+        (DIFFICULT_STYLE, "x", 500),
+        (TRUE_POSITIVE_STYLE, "x 0.20", 300),
+        (TRUE_POSITIVE_STYLE, "x 0.90", 100),
     ]
     # from 0.25 on the second object is missed
     assert drawn(folders, 0, 0.25) == [
-        (FALSE_ALARM, "x 0.30", 101),
-        (FALSE_ALARM, "z 0.70", 100),
-        (HIT_OBJECT, "", 100),
-        (MISS, "x", 300),
-        (DIFFICULT, "x", 500),
-        (HIT, "x 0.90", 100),
+        (FALSE_POSITIVE_STYLE, "x 0.30", 101),
+        (FALSE_POSITIVE_STYLE, "z 0.70", 100),
+        (DETECTED_OBJECT_STYLE, "", 100),
+        (MISSED_STYLE, "x", 300),
+        (DIFFICULT_STYLE, "x", 500),
+        (TRUE_POSITIVE_STYLE, "x 0.90", 100),
     ]
-    assert drawn(folders, 1, 0.0) == [(MISS, "y", 10)]
+    assert drawn(folders, 1, 0.0) == [(MISSED_STYLE, "y", 10)]
 
 
 def test_boxes_are_drawn_in_their_colours_where_they_are(folders):
@@ -82,10 +82,10 @@ def test_boxes_are_drawn_in_their_colours_where_they_are(folders):
     sheet = draw(Image.new("RGB", (800, 600), grey), marks(matches, 0, 0.25), "a", 0.25)
     assert sheet.size[0] == 800
     assert sheet.size[1] > 600  # a caption below
-    assert sheet.getpixel((100, 150)) == color(HIT.color)
-    assert sheet.getpixel((150, 300)) == color(FALSE_ALARM.color)
+    assert sheet.getpixel((100, 150)) == color(TRUE_POSITIVE_STYLE.color)
+    assert sheet.getpixel((150, 300)) == color(FALSE_POSITIVE_STYLE.color)
     left_edge = {sheet.getpixel((300, y)) for y in range(105, 195)}
-    assert left_edge == {color(MISS.color), (0, 0, 0)}  # dashed over a dark edge
+    assert left_edge == {color(MISSED_STYLE.color), (0, 0, 0)}  # dashed over a dark edge
     assert sheet.getpixel((150, 150)) == grey  # boxes are not filled
     assert sheet.getpixel((799, sheet.size[1] - 1)) == (255, 255, 255)
 
