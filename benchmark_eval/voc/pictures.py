@@ -44,7 +44,7 @@ class Style(NamedTuple):
 TRUE_POSITIVE_STYLE = Style("true positive", "#56B4E9", 0, "black")
 MISSED_STYLE = Style("missed", "#F0E442", 4, "black")
 FALSE_POSITIVE_STYLE = Style("false positive", "#D55E00", 0, "white")
-DIFFICULT_STYLE = Style("difficult, not scored", "#FFFFFF", 2, "black")
+DIFFICULT_STYLE = Style("difficult", "#FFFFFF", 2, "black")
 DETECTED_OBJECT_STYLE = TRUE_POSITIVE_STYLE._replace(label="detected object", dash=4)
 
 MAX_LABEL = 50
