@@ -366,7 +366,7 @@ class _Job:
 
 
 def _check_class_names(boxes: BoxTable, target: Format, problems: Problems) -> None:
-    """Faults for class names that a text file would not preserve."""
+    """Report class names that a text file would not preserve."""
     if target.supports("numbers") or target.name in ("xyxy-text", "voc-xml"):
         for name in boxes.classes.names:
             if not name.isprintable() or class_name(name) != name:

@@ -12,6 +12,7 @@ from benchmark_eval.core.atomic_write import atomic_writer
 from benchmark_eval.core.json_values import plain_json
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
+from benchmark_eval.voc.text import read_small_file
 
 T = TypeVar("T")
 
@@ -24,12 +25,13 @@ _CHUNK = 50_000
 
 def read_bytes(path: Path, problems: Problems, expected: str) -> bytes | None:
     """The bytes of a file without a byte-order mark; None and a problem if it is unreadable."""
-    record = _name(path, problems)
-    data = read_or_report(path, problems, expected, file=problems.file, record=record)
+    record = _record_name(path, problems)
+    read = read_small_file if record else read_or_report  # one file per image, or a single file
+    data = read(path, problems, expected, file=problems.file, record=record)
     return None if data is None else data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _name(path: Path, problems: Problems) -> str:
+def _record_name(path: Path, problems: Problems) -> str:
     return "" if str(path) == problems.file else path.name
 
 
@@ -49,9 +51,9 @@ def records(path: Path, kind: type[T], problems: Problems, expected: str) -> lis
         what = f"a JSON {type(tree).__name__}"
         if isinstance(tree, dict):
             what += f" with keys {', '.join(map(str, tree))[:80]}"
-        problems.add("not-a-list", what, expected, record=_name(path, problems))
+        problems.add("not-a-list", what, expected, record=_record_name(path, problems))
         return []
-    where = f"{path.name} " if _name(path, problems) else ""
+    where = f"{path.name} " if _record_name(path, problems) else ""
     made = (convert(entry, kind, f"{where}record {at}", problems) for at, entry in enumerate(tree))
     return [record for record in made if record is not None]
 
@@ -61,7 +63,7 @@ def parse(data: bytes, path: Path, problems: Problems, expected: str) -> Any:
     try:
         return plain_json(data)
     except ValueError as error:
-        found, record = f"invalid JSON: {error}"[:200], _name(path, problems)
+        found, record = f"invalid JSON: {error}"[:200], _record_name(path, problems)
         problems.add("not-json", found, expected, record=record, cause="truncated or damaged file")
         return None
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import read_or_report
+from benchmark_eval.core.safe_read import open_input, unreadable
 
 Kind = Literal["ground truth", "detections"]
 Progress = Callable[[str, int, int], None]
@@ -201,9 +201,21 @@ class _Reader:
         )
 
 
+def read_small_file(
+    path: Path, problems: Problems, expected: str, *, file: str | None = None, record: str = ""
+) -> bytes | None:
+    """``read_or_report`` without its check of free memory, which is slow for thousands of files."""
+    try:
+        with open_input(path) as stream:
+            return stream.read()
+    except OSError as error:
+        problems.extend([unreadable(file or path, error, expected, record=record)])
+        return None
+
+
 def text_of(path: Path, problems: Problems) -> str | None:
     """The text of a file without its byte-order mark; None and a problem if it cannot be read."""
-    data = read_or_report(path, problems, "a text file")
+    data = read_small_file(path, problems, "a text file")
     if data is None:
         return None
     try:

@@ -1,5 +1,7 @@
 """Problems of a source: file, record, field and likely cause are reported; nothing is written."""
 
+import os
+
 import pytest
 from support.format_files import lay, lay_file, run, write_benchmark
 
@@ -444,6 +446,16 @@ def test_options_that_require_other_options(tmp_path, args, said):
     result = run(source, tmp_path / "out", *args)
     assert isinstance(result.exception, UsageError)
     assert said in str(result.exception)
+
+
+def test_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "r.json")
+    folder = lay(tmp_path / "d", {"a.json": []})
+    os.mkfifo(folder / "b.json")
+    for source, name in ((tmp_path / "r.json", "coco-results"), (folder, "darkflow")):
+        result = run(source, tmp_path / "out.json", "--from", name, "--to", "coco")
+        assert isinstance(result.exception, InputError)
+        assert "found a named pipe" in str(result.exception)
 
 
 def test_missing_sources_and_sources_of_the_wrong_type(convert, tmp_path):

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.voc_files import of, score, write_folder
 
-from benchmark_eval.core import safe_read
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.voc import read_boxes, text
 
@@ -238,7 +237,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(safe_read, "open_input", refuse)  # root may read every file
+    monkeypatch.setattr(text, "open_input", refuse)  # root may read every file
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 2
     assert "gt/a.txt: found Permission denied; expected a text file" in str(problems[0])
