@@ -76,7 +76,7 @@ def pytest_terminal_summary(terminalreporter):
     if counts["faults"] or counts["inputs"] or counts["kills"]:
         terminalreporter.write_line(
             f"trust: {counts['faults']:,} problems planted, {counts['inputs']:,} inputs tried, "
-            f"{counts['kills']:,} runs killed, {counts['sweeps']:,} sweeps interrupted"
+            f"{counts['kills']:,} runs killed, {counts['sweeps']:,} sweeps broken"
         )
     deviations = sorted((name, n) for name, n in counts.items() if name.startswith("deviation "))
     for name, n in deviations:

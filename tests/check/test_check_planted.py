@@ -109,7 +109,7 @@ def test_every_kind_in_the_code_is_planted_and_documented():
 
 
 def kinds_in(path):
-    """The kinds of problem that a module creates: first argument of ``Problem`` and similar calls."""
+    """The kinds of problem that a module creates: arguments of ``Problem`` and similar calls."""
     kinds = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):

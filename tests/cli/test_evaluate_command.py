@@ -341,7 +341,7 @@ def test_species_missing_from_the_taxonomy_are_a_warning(place, capsys):
     write_taxonomy(place / "b", [55, 56, 57], band="")
     assert run(place, "--quiet") == 0
     message = capsys.readouterr().err
-    assert "2 of 2 scored species (Genus0 species1, ...) without a genus in the taxonomy" in told
+    assert "2 of 2 scored species (Genus0 species1, ...) without a genus in the taxonomy" in message
     assert "no unseen species has a distance band" in message
 
 
