@@ -240,8 +240,8 @@ def suites(bench: Bench, runs: int) -> list[str]:
     return [
         "## Public COCO tools on semantic_ood",
         "",
-        "Loading and scoring as whole processes. Each tool scores one suite, the class-agnostic one",
-        "on files with a single category; `benchmark-eval` computes all metrics. Median of "
+        "Loading and scoring as whole processes. Each tool scores one suite, the class-agnostic",
+        "one on files with a single category; `benchmark-eval` computes all metrics. Median of "
         f"{runs} alternating runs.",
         "",
         "| | CPU (s) | wall (s) | peak memory (MB) | CPU relative to ours | largest difference |",
