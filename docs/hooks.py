@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import benchmark_eval
-from benchmark_eval.cli.main import VERBS
+from benchmark_eval.cli.main import COMMANDS
 from benchmark_eval.results.schema import Evaluation
 from benchmark_eval.sweep import tables
 
@@ -120,12 +120,12 @@ def _properties(schema: Mapping[str, Any]) -> list[str]:
 
 
 def commands_page() -> str:
-    """The help of every verb."""
+    """The help texts of all commands."""
     lines = ["# Command line", ""]
-    for verb in VERBS:
-        command = importlib.import_module(f"benchmark_eval.cli.{verb.replace('-', '_')}").command
-        context = click.Context(command, info_name=f"benchmark-eval {verb}", terminal_width=88)
-        lines += [f"## {verb}", "", "```text", command.get_help(context), "```", ""]
+    for name in COMMANDS:
+        command = importlib.import_module(f"benchmark_eval.cli.{name.replace('-', '_')}").command
+        context = click.Context(command, info_name=f"benchmark-eval {name}", terminal_width=88)
+        lines += [f"## {name}", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(lines)
 
 

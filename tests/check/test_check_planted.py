@@ -1,4 +1,4 @@
-"""``check`` finds exactly what was planted: each kind alone, and all that can stand together."""
+"""``check`` finds exactly the planted problems: each kind alone, and all compatible kinds."""
 
 import ast
 import json
@@ -21,9 +21,9 @@ SOURCES = [
 ]
 PLANTED = Counter()
 NEVER_FOUND = {
-    "not-yaml": "ends in 'could not run'",
-    "no-annotations": "the workflow's own first look; check tells missing-file",
-    "no-taxonomy": "the workflow's own first look; check tells missing-file",
+    "not-yaml": "the command exits with 'could not run'",
+    "no-annotations": "found by the workflow while planning; check reports missing-file",
+    "no-taxonomy": "found by the workflow while planning; check reports missing-file",
 }
 
 
@@ -47,7 +47,7 @@ def counts(report, *, notes=False):
 
 
 @pytest.fixture(autouse=True)
-def tell_counts(record_property):
+def record_counts(record_property):
     before = PLANTED.total()
     yield
     record_property("faults", PLANTED.total() - before)
@@ -62,7 +62,7 @@ def planted(tree, *kinds):
     return dict(expected)
 
 
-def test_the_base_tree_is_sound(tmp_path):
+def test_the_base_tree_is_valid(tmp_path):
     report = found(tmp_path, Tree())
     assert counts(report) == {}
     assert counts(report, notes=True) == {"counts": 4, "sweep": 1}
@@ -70,28 +70,28 @@ def test_the_base_tree_is_sound(tmp_path):
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_one_kind_is_found_and_nothing_else(kind, tmp_path):
+def test_only_the_planted_kind_is_found(kind, tmp_path):
     tree = Tree()
     expected = planted(tree, kind)
     report = found(tmp_path, tree)
     assert counts(report) == expected
-    told = [f.problem for f in report.findings if f.problem.kind == kind]
-    assert all(p.file and p.found and p.expected for p in told)
+    problems = [f.problem for f in report.findings if f.problem.kind == kind]
+    assert all(p.file and p.found and p.expected for p in problems)
     assert {f.level for f in report.findings if f.problem.kind == kind} == {KINDS[kind].level}
 
 
 def test_all_kinds_in_one_tree(tmp_path):
-    """With a sound manifest: everything but what breaks the manifest or hides other faults."""
+    """With a valid manifest: all kinds that neither break it nor hide other problems."""
     kinds = [kind for kind, plant in PLANTS.items() if not plant.alone and not plant.rows]
     tree = Tree()
     expected = planted(tree, *kinds)
     assert len(kinds) > 40
-    # a faulty benchmark says nothing about the likelihood of a mistake in predictions
+    # likely mistakes are not searched for if the benchmark has problems
     del expected["likely-mistake"]
     assert counts(found(tmp_path, tree)) == expected
 
 
-def test_all_kinds_in_one_tree_with_a_broken_manifest(tmp_path):
+def test_all_kinds_in_one_tree_with_an_invalid_manifest(tmp_path):
     needs_manifest = {"missing-predictions", "empty-predictions", "ambiguous-predictions"}
     needs_manifest |= {"not-a-subset", "likely-mistake"}
     kinds = [k for k, plant in PLANTS.items() if not plant.alone and k not in needs_manifest]
@@ -101,21 +101,21 @@ def test_all_kinds_in_one_tree_with_a_broken_manifest(tmp_path):
     assert counts(found(tmp_path, tree)) == expected
 
 
-def test_every_kind_of_the_code_is_planted_and_explained():
+def test_every_kind_in_the_code_is_planted_and_documented():
     kinds = set().union(*(kinds_in(PACKAGE / f"{name}.py") for name in SOURCES))
     assert kinds - set(NEVER_FOUND) == set(KINDS)
-    noted = {kind for kind, meaning in KINDS.items() if meaning.level == "note"}
-    assert set(PLANTS) == set(KINDS) - noted
+    notes = {kind for kind, entry in KINDS.items() if entry.level == "note"}
+    assert set(PLANTS) == set(KINDS) - notes
 
 
 def kinds_in(path):
-    """The kinds of problem that a module makes: first argument of Problem, fault and the like."""
+    """The kinds of problem that a module creates: arguments of ``Problem`` and similar calls."""
     kinds = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             owner = getattr(getattr(node.func, "value", None), "id", "")
-            if name in ("Problem", "fault") or (name == "add" and owner == "self"):
+            if name in ("Problem", "fault") or (name == "add" and owner in ("self", "problems")):
                 kinds |= texts(node.args[:1])
             elif name == "strike" or (name == "add" and owner == "faults"):
                 kinds |= texts(node.args[1:2])
@@ -126,7 +126,7 @@ def kinds_in(path):
 
 
 def texts(nodes):
-    """The string constants that an argument can be."""
+    """The string constants that an argument can evaluate to."""
     return {
         leaf.value
         for node in nodes

@@ -18,14 +18,14 @@ NAMES = [name for name in benchmark_eval.__all__ if name != "__version__"]
 
 
 def loaded_by(code):
-    """Which heavy packages a new interpreter has loaded after running ``code``."""
+    """Heavy packages that a new interpreter has loaded after running ``code``."""
     heavy = "{'numpy', 'pandas', 'scipy', 'matplotlib', 'msgspec', 'snakemake'}"
     code = f"{code}\nimport sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return ast.literal_eval(done.stdout.strip())
 
 
-def test_the_names_of_the_api():
+def test_public_names():
     assert benchmark_eval.__all__ == [
         "run_evaluation",
         "evaluate_to_files",
@@ -48,32 +48,32 @@ def test_the_names_of_the_api():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_resolves_to_what_bears_it(name):
+def test_every_public_name_can_be_imported(name):
     found = getattr(benchmark_eval, name)
     assert found.__name__ == name
     assert name in dir(benchmark_eval)
 
 
-def test_unknown_names_are_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="'benchmark_eval' has no attribute 'no_such_name'"):
         benchmark_eval.no_such_name  # noqa: B018
     assert not hasattr(benchmark_eval, "no_such_name")
 
 
-def test_type_checkers_see_what_is_loaded():
+def test_names_for_type_checkers_match_the_lazy_imports():
     tree = ast.parse(Path(benchmark_eval.__file__).read_text())
     blocks = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {
+    declared = {
         alias.name: node.module.removeprefix("benchmark_eval.")
         for block in blocks
         for node in block.body
         for alias in node.names
     }
-    assert seen == benchmark_eval._MODULES
-    assert sorted(seen) == sorted(NAMES)
+    assert declared == benchmark_eval._MODULES
+    assert sorted(declared) == sorted(NAMES)
 
 
-def test_importing_the_package_loads_nothing_heavy():
+def test_importing_the_package_loads_no_heavy_package():
     assert loaded_by("import benchmark_eval; dir(benchmark_eval)") == []
     assert "numpy" in loaded_by("from benchmark_eval import run_evaluation")
 
@@ -100,8 +100,8 @@ def test_examples_run(name, tmp_path, monkeypatch):
         getattr(benchmark_eval, name), name, module=False, globs={}
     )
     (test,) = [test for test in found if test.examples]
-    said = []
-    assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
+    output = []
+    assert doctest.DocTestRunner().run(test, out=output.append).failed == 0, "".join(output)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -122,7 +122,7 @@ def test_docstrings_describe_every_parameter(name):
     assert sorted(described) == sorted(inspect.signature(found).parameters)
 
 
-def test_the_api_page_shows_these_names_and_no_others():
+def test_the_api_page_lists_exactly_the_public_names():
     spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs/hooks.py")
     hooks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hooks)

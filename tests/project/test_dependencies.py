@@ -1,4 +1,4 @@
-"""Every runtime dependency is imported by the package or by its workflow."""
+"""Every runtime dependency is imported by the package or its workflow."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def runtime_dependencies():
 
 
 def imported():
-    """Top-level names of the modules that the sources import, the package's own left out."""
+    """Top-level names of the modules that the sources import, without the package itself."""
     names = set()
     for path in (ROOT / "benchmark_eval").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -28,7 +28,7 @@ def imported():
                 names.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 names.add(node.module)
-    # no Python that ast can parse
+    # Snakefiles cannot be parsed by ast
     for path in [*ROOT.glob("workflow/Snakefile"), *ROOT.glob("workflow/rules/*.smk")]:
         names.update(re.findall(r"^\s*(?:from|import) ([\w.]+)", path.read_text(), re.M))
     return {name.partition(".")[0] for name in names} - {"benchmark_eval"}
