@@ -15,6 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import open_input, read_input, read_or_report, unreadable
@@ -27,14 +28,7 @@ from benchmark_eval.inputs.prediction_files import find_prediction_files
 from benchmark_eval.results.schema import Evaluation, decode_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
-from benchmark_eval.sweep.tables import (
-    AGGREGATED,
-    CSV_FILES,
-    Aggregated,
-    encode,
-    load_tables,
-    to_csv,
-)
+from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, load_tables
 
 Progress = Callable[[str, int, int], None]
 
@@ -334,7 +328,7 @@ def _tables(
                 "digest", found, expected, file=str(path), cause="stale tables: aggregate again"
             )
     for name, layout in CSV_FILES.items():
-        verified.compare(folder / name, to_csv(*layout(table)).encode(), AGGREGATED)
+        verified.compare(folder / name, csv_text(*layout(table)).encode(), AGGREGATED)
     _report(folder, table, verified)
     if benchmark is not None and config is not None and config.manifest is not None:
         _aggregate_again(path, table, eval_dir, benchmark, config, verified)

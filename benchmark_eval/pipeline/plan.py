@@ -227,7 +227,7 @@ def _benchmark_files(folder: Path) -> list[str]:
         names = sorted(name for name in os.listdir(annotations) if name.endswith(".json"))  # noqa: PTH208
     problems = []
     if not names:
-        from benchmark_eval.inputs.path_hints import benchmark_absence
+        from benchmark_eval.inputs.path_hints import benchmark_hint
 
         problems.append(
             Problem(
@@ -235,7 +235,7 @@ def _benchmark_files(folder: Path) -> list[str]:
                 str(annotations),
                 "no annotation file (*.json)",
                 "the benchmark's COCO files",
-                cause=benchmark_absence(folder),
+                cause=benchmark_hint(folder),
             )
         )
     taxonomy = folder / TAXONOMY

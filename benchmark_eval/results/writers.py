@@ -6,8 +6,6 @@ digits as it takes to read the same number back.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.atomic_write import write_together
-from benchmark_eval.core.csv_text import neutral
+from benchmark_eval.core.csv_text import csv_cell, csv_text
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.model_report import render_text
 from benchmark_eval.results.schema import Evaluation, to_dict
@@ -96,21 +94,6 @@ def summary_json(evaluation: Evaluation) -> bytes:
     return msgspec.json.format(msgspec.json.encode(to_dict(evaluation)), indent=1) + b"\n"
 
 
-def _cell(value: Any) -> str:
-    """A value as CSV text: empty for undefined, True/False, shortest exact number."""
-    if value is None:
-        return ""
-    return str(neutral(value)) if isinstance(value, str) else repr(value)
-
-
-def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
 def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tuple[str, Any]]:
     """Scalars of a block by key; of nested blocks also those further down, dotted."""
     for key, value in tree.items():
@@ -135,7 +118,7 @@ def summary_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, A
 
 def summary_csv(evaluation: Evaluation) -> str:
     """``summary_rows`` as CSV."""
-    return _csv(SUMMARY_COLUMNS, summary_rows(evaluation))
+    return csv_text(SUMMARY_COLUMNS, summary_rows(evaluation))
 
 
 def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
@@ -166,20 +149,7 @@ def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
                     score.n_correct_genus,
                 )
 
-    return _csv(SPECIES_COLUMNS, rows())
-
-
-def _quoted(texts: Sequence[str]) -> list[str]:
-    """Texts as CSV cells, quoted where they must be."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    cells = []
-    for text in texts:
-        writer.writerow([neutral(text), ""])  # a lone empty cell would be quoted
-        cells.append(out.getvalue()[:-2])
-        out.seek(0)
-        out.truncate()
-    return cells
+    return csv_text(SPECIES_COLUMNS, rows())
 
 
 def _floats(column: Floats) -> list[str]:
@@ -197,9 +167,9 @@ def detections_csv(hits: Sequence[TruePositiveTable]) -> str:
     """A row a hit; the header stands even without one."""
     lines = [",".join(DETECTION_COLUMNS)]
     for table in hits:
-        names = _quoted(table.categories.names)
-        genera = _quoted(table.categories.genera)
-        bands = _quoted(table.categories.distance_band)
+        names = [csv_cell(text) for text in table.categories.names]
+        genera = [csv_cell(text) for text in table.categories.genera]
+        bands = [csv_cell(text) for text in table.categories.distance_band]
         # what a row says of species is the same wherever the same two meet
         n = len(names)
         pair, first, row = np.unique(

@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -16,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_together
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.core.problems import Problem
@@ -397,7 +396,7 @@ def write(table: Aggregated, output_dir: str | Path) -> None:
     """
     folder = Path(output_dir)
     contents: dict[Path, bytes | None] = {
-        folder / name: to_csv(*layout(table)).encode() for name, layout in CSV_FILES.items()
+        folder / name: csv_text(*layout(table)).encode() for name, layout in CSV_FILES.items()
     }
     seal = folder / AGGREGATED
     write_together({**contents, seal: encode(table)}, seal)
@@ -428,15 +427,6 @@ def discarded_on_failure(output_dir: str | Path) -> Iterator[None]:
 def encode(table: Aggregated) -> bytes:
     """``aggregated.json`` as bytes."""
     return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
-
-
-def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
-    """CSV text: None is an empty cell, floats are the shortest text that reads back equal."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 T = TypeVar("T")

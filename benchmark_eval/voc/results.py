@@ -6,14 +6,12 @@ means. All metrics are fractions, except ``mAP_percent`` and those of the text.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
-from benchmark_eval.core.csv_text import neutral
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import Curve
 
@@ -159,7 +157,7 @@ def as_json(result: MapResult) -> bytes:
 def classes_csv(result: MapResult) -> str:
     """One row per class, with the fields of ``ClassScore`` as columns."""
     rows = [msgspec.structs.astuple(score) for score in result.classes]
-    return _csv(ClassScore.__struct_fields__, rows)
+    return csv_text(ClassScore.__struct_fields__, rows)
 
 
 def curves_csv(result: MapResult) -> str:
@@ -175,12 +173,4 @@ def curves_csv(result: MapResult) -> str:
             strict=True,
         )
     ]
-    return _csv(("class", "confidence", "recall", "precision", "envelope"), rows)
-
-
-def _csv(header: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([neutral(cell) for cell in row] for row in rows)
-    return stream.getvalue()
+    return csv_text(("class", "confidence", "recall", "precision", "envelope"), rows)

@@ -107,7 +107,7 @@ def test_a_broken_cache_only_costs_time(tmp_path, content):
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="a named pipe, no regular file"):
+    with pytest.raises(InputError, match="a named pipe, not a regular file"):
         DigestCache(tmp_path / "cache.json").digests([str(tmp_path / "pipe")])
 
 

@@ -356,7 +356,7 @@ def test_unknown_ids_of_a_file_whose_other_ids_are_right_are_no_shift(tree, tmp_
             path = tmp_path / f"{split}_predictions.json"
             path.write_text(json.dumps(records))
             (problem,) = problems_of(path, benchmark, split)
-            assert "class numbers of the model" in problem.cause
+            assert "model's class indices" in problem.cause
             assert ("0-based" if wrong == 0 else "shifted by one, or") in problem.cause
             assert "every record" not in problem.cause
 
