@@ -26,8 +26,11 @@ WITHOUT_EFFECT = (
     "core/problems.py",
     "core/memory.py",
     "core/code_digest.py",
+    "results/frames.py",
+    "sweep/frames.py",
 )
-"""Files of these packages that affect no result: wording of problems, handling of memory."""
+"""Files of these packages that affect no result: wording of problems, handling of memory, results
+as DataFrames."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
 """Suffixes of the files that count; others are left by editors and Python."""
 

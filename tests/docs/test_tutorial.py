@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark_eval.cli.main import VERBS
+from benchmark_eval.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
@@ -51,7 +51,7 @@ def test_the_tutorial_leads_from_a_benchmark_to_a_report(tmp_path):
 def test_the_tutorial_says_only_what_it_runs():
     verbs = set(re.findall(r"benchmark-eval ([a-z]+)", SCRIPT))
     assert verbs == {"synth", "init", "subsets", "convert", "check"}
-    assert verbs <= set(VERBS)
+    assert verbs <= set(COMMANDS)
     assert "snakemake --cores all --directory" in SCRIPT
     for target in re.findall(r"\]\(([a-z_/]+\.(?:md|py))\)", PAGE):
         assert (ROOT / "docs" / target).is_file(), target
