@@ -62,8 +62,7 @@ def model_folders(config: Config, entries: Iterable[ModelEntry]) -> list[Path]:
 def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
     """The prediction files of one model, and a problem for each split that has none to read.
 
-    ``path_hints.with_hints`` adds what lies near a missing file; callers that allow missing files
-    do without.
+    ``path_hints.with_hints`` adds hints to missing files; callers that allow missing files skip it.
     """
     folder = os.fspath(_predictions_dir(config, entry))
     record = f"model {entry.model_name!r}, {entry.condition}, seed {entry.seed}"

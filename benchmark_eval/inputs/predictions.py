@@ -201,7 +201,7 @@ def read_predictions(
     InputError
         The file cannot be read, or a record is not valid. All problems are in ``problems``.
     UsageError
-        The benchmark has no such split.
+        The benchmark does not have the split.
 
     Notes
     -----

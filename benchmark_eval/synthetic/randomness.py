@@ -18,7 +18,7 @@ def apportion(
 ) -> npt.NDArray[np.int64]:
     """Integers in proportion to ``weights`` that sum to ``total``, each in [floor, cap].
 
-    ``total`` must lie between the sums of ``floor`` and ``cap``; weights are positive.
+    ``total`` must be between the sums of ``floor`` and ``cap``; weights are positive.
     """
     counts = np.broadcast_to(np.asarray(floor, dtype=np.int64), weights.shape).copy()
     room = np.broadcast_to(np.asarray(cap, dtype=np.int64), weights.shape) - counts
@@ -26,11 +26,11 @@ def apportion(
     if not 0 <= left <= room.sum():
         raise ValueError(f"{total} cannot be apportioned between the given floor and cap")
     while left:
-        shares = np.where(room > 0, weights, 0.0)
-        shares *= left / shares.sum()
-        given = np.minimum(np.floor(shares).astype(np.int64), room)
+        quotas = np.where(room > 0, weights, 0.0)
+        quotas *= left / quotas.sum()
+        given = np.minimum(np.floor(quotas).astype(np.int64), room)
         if not given.any():
-            order = np.argsort(-shares, kind="stable")[:left]
+            order = np.argsort(-quotas, kind="stable")[:left]
             given[order[room[order] > 0]] = 1
         counts += given
         room -= given

@@ -1,9 +1,9 @@
-"""Small benchmarks with predictions, drawn from a seed, that stand on every border at once.
+"""Random small benchmarks and predictions that combine many edge cases.
 
-``draw(seed, folder)`` writes one and says in ``Case.twists`` which borders it holds. Everything is
-valid input, but for what ``on_invalid="drop"`` leaves out. ``Case.reference`` is the same benchmark
-in the form that the benchmark's evaluator can take: annotation ids from 1 and every area written
-out (docs/deviations.md), records dropped that it would keep.
+``draw(seed, folder)`` writes one and lists its edge cases in ``Case.twists``. Everything is valid
+input, except for records that ``on_invalid="drop"`` drops. ``Case.reference`` is the same benchmark
+in a form that the benchmark's evaluator accepts: annotation ids from 1, all areas given
+(docs/deviations.md), without records that it would wrongly keep.
 """
 
 import json
@@ -19,7 +19,7 @@ DEFAULT = ("iid_test", "inat_test", "semantic_ood")
 NAMED = ("iid_test", "inat_test")
 SIZES = ((20, 20), (20, 40), (40, 40), (32, 32), (100, 60), (96, 96), (200, 120))
 BESIDE = 10
-"""Pixels between two specimens that one detection overlaps alike."""
+"""Pixels between two specimens that a detection overlaps equally."""
 TIED_SCORES = (0.0, 0.1, 0.25, 0.3, 0.30000000000000004, 0.5, 0.6, 0.7, 0.9, 1.0)
 COLUMNS = (
     "scientificName,subfamily,tribe,genus,benchmark_role,target_band,distance_band_vs_trainable"
@@ -28,7 +28,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One drawn benchmark: where its files are and how it is to be scored."""
+    """One drawn benchmark: its files and how to score it."""
 
     seed: int
     folder: Path
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def reference(self):
-        """The benchmark as the benchmark's evaluator is given it."""
+        """The benchmark as given to the benchmark's evaluator."""
         return self.folder / "reference"
 
     @property
@@ -56,7 +56,7 @@ class Case:
 
 
 class Dice:
-    """Draws from one generator, and keeps the names of the twists that came up."""
+    """Draws from one generator and records the twists that occur."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -69,12 +69,12 @@ class Dice:
             self.scale = self.pick((1e-4, 0.1, 100))
 
     def scaled(self, box):
-        """A box in whole tens of pixels as this draw has it."""
+        """A box at the origin and scale of this draw."""
         x, y, width, height = (v * self.scale for v in box)
         return [x + self.origin, y + self.origin, width, height]
 
     def twist(self, name, chance):
-        """Whether the border ``name`` is drawn this time."""
+        """Whether the edge case ``name`` occurs in this draw."""
         happens = self.chance(chance)
         if happens:
             self.twists.add(name)
@@ -84,7 +84,7 @@ class Dice:
         return bool(self.rng.random() < p)
 
     def between(self, low, high):
-        """A whole number, both ends included."""
+        """An integer in [low, high]."""
         return int(self.rng.integers(low, high + 1))
 
     def pick(self, things):
@@ -170,7 +170,7 @@ def _species(dice):
 
 
 def _splits(dice):
-    """The splits to score, in order, and those whose files exist."""
+    """The splits to score, in order, and the splits with files."""
     without_train = dice.twist("no train.json", 0.12)
     possible = DEFAULT if without_train else (*DEFAULT, "train")
     splits = DEFAULT
@@ -179,21 +179,21 @@ def _splits(dice):
     elif not without_train and dice.twist("all splits", 0.12):
         splits = possible
     present = possible
-    if dice.twist("files of the wanted splits only", 0.1):
+    if dice.twist("files of the scored splits only", 0.1):
         present = splits
     return splits, present
 
 
 def _listed(dice, split, species):
-    """The species that a split lists, in an order of its own."""
+    """The species that a split lists, in random order."""
     if split == "semantic_ood":
         listed = dice.some([s for s in species if not s.trainable], 0.9)
         seen = [s for s in species if s.trainable and s.band != UNKNOWN_BAND]
         if seen and dice.twist("semantic_ood lists a trained species", 0.1):
             listed.append(dice.pick(seen))
     else:
-        share = {"iid_test": 0.9, "inat_test": 0.6, "train": 0.95}[split]
-        listed = dice.some([s for s in species if s.trainable], share)
+        fraction = {"iid_test": 0.9, "inat_test": 0.6, "train": 0.95}[split]
+        listed = dice.some([s for s in species if s.trainable], fraction)
     return dice.shuffled(listed)
 
 
@@ -242,7 +242,7 @@ def _truth(dice, split, listed, known):
 def _boxes_of_image(dice, split, image, listed, known):
     possible = known
     if split == "semantic_ood":
-        # a band of no known name is an error where semantic_ood lists it
+        # an unknown band is an error if semantic_ood lists the species
         possible = [s for s in known if s.band != UNKNOWN_BAND]
     count = 0 if dice.twist("image without specimens", 0.12) else dice.between(1, 4)
     boxes = []
@@ -269,7 +269,7 @@ def _boxes_of_image(dice, split, image, listed, known):
 def _box(dice):
     size = dice.pick(SIZES)
     box = [10 * dice.between(-1, 20), 10 * dice.between(-1, 20), *size]
-    if dice.twist("box of no size", 0.03):
+    if dice.twist("box of size 0", 0.03):
         box[dice.between(2, 3)] = 0
     elif dice.twist("noise in the coordinates", 0.15):
         noise = dice.pick((1e-9, 1e-4, 1.0))
@@ -301,7 +301,7 @@ def _annotation(dice, image, category, box, *, crowd):
 
 
 def _for_reference(truth):
-    """The same, with what pycocotools cannot take put right: id 0 and absent areas."""
+    """The same, without what pycocotools rejects: id 0 and missing areas."""
     lowest = min((a["id"] for a in truth["annotations"]), default=1)
     shift = 1 - lowest if lowest < 1 else 0
     return {
@@ -319,7 +319,7 @@ def _for_reference(truth):
 
 
 def _predictions(dice, split, truth, known, on_invalid):
-    """The split's records; and those that the benchmark's evaluator is given."""
+    """The split's records, and those given to the benchmark's evaluator."""
     numbers = [s.number for s in known]
     records = []
     if numbers and not dice.twist("empty predictions", 0.06):
@@ -354,14 +354,14 @@ def _on_image(dice, image, specimens, numbers):
         for right in specimens:
             if right["bbox"] == _beside(dice, left["bbox"]):
                 records += _between(dice, image, left, right, numbers)
-    false_alarms = dice.pick((0, 0, 1, 2))
+    false_positives = dice.pick((0, 0, 1, 2))
     return records + [
-        _record(dice, image, dice.pick(numbers), _box(dice)) for _ in range(false_alarms)
+        _record(dice, image, dice.pick(numbers), _box(dice)) for _ in range(false_positives)
     ]
 
 
 def _between(dice, image, left, right, numbers):
-    """One that overlaps two specimens alike, and a worse one on either of them."""
+    """A detection that overlaps two specimens equally, and a worse one on either of them."""
     category = left["category_id"] if dice.chance(0.7) else dice.pick(numbers)
     x, *rest = left["bbox"]
     first = _record(dice, image, category, [x + BESIDE * dice.scale / 2, *rest], 0.95)
@@ -370,16 +370,16 @@ def _between(dice, image, left, right, numbers):
 
 
 def _detected(dice, box):
-    """A detection of a box: on it, off it, or at an IoU that is exactly a threshold."""
+    """A detection of a box: on it, beside it, or at an IoU that is exactly a threshold."""
     x, y, w, h = box
-    kind = dice.weighted(exact=3, crop=4, moved=2, noise=1, hair=1)
-    if kind in ("crop", "hair"):
-        share = dice.between(1, 20) if dice.chance(0.3) else dice.between(10, 19)
-        cut = w * share / 20
-        dice.twists.add("IoU at a threshold" if kind == "crop" else "IoU a hair off a threshold")
-        if kind == "hair":
-            cut += float(dice.rng.normal()) * 1e-12 * dice.scale
-        return [x if dice.chance(0.5) else x + w - cut, y, max(cut, 0.0), h]
+    kind = dice.weighted(exact=3, crop=4, moved=2, noise=1, near=1)
+    if kind in ("crop", "near"):
+        twentieths = dice.between(1, 20) if dice.chance(0.3) else dice.between(10, 19)
+        width = w * twentieths / 20
+        dice.twists.add("IoU at a threshold" if kind == "crop" else "IoU just off a threshold")
+        if kind == "near":
+            width += float(dice.rng.normal()) * 1e-12 * dice.scale
+        return [x if dice.chance(0.5) else x + w - width, y, max(width, 0.0), h]
     if kind == "moved":
         return _moved(dice, box)
     if kind == "noise":
@@ -396,7 +396,7 @@ def _record(dice, image, category, box, score=None):
 
 
 def _crowded_image(dice, image, specimens, numbers):
-    """False alarms up to about the cap, and behind them the hits, by score."""
+    """About 100 false positives, and true positives with lower scores."""
     one = dice.pick(specimens)["category_id"] if specimens else dice.pick(numbers)
     single = dice.twist("more than 100 boxes of a species on an image", 0.6)
     records = []
@@ -412,7 +412,7 @@ def _crowded_image(dice, image, specimens, numbers):
 
 
 def _invalid(dice, split, truth, numbers):
-    """Records that both sides drop, and records that the benchmark's evaluator would keep."""
+    """Records that both evaluators drop, and records that only ours drops."""
     image = truth["images"][0]["id"] if truth["images"] else 5
     number = numbers[0] if numbers else 5
     good = {"image_id": image, "category_id": number, "bbox": [1, 1, 20, 20], "score": 0.5}
@@ -434,7 +434,7 @@ def _invalid(dice, split, truth, numbers):
 
 
 # --------------------------------------------------------------------------------------------
-# What came up
+# Twists of the drawn content
 # --------------------------------------------------------------------------------------------
 
 
@@ -462,7 +462,7 @@ def _note_twists(dice, truths, splits, iou):
 
 
 def _note_bands(dice, truth, band):
-    """Whether an image holds two bands, and whether one detection can take either."""
+    """Whether an image has two bands, and whether one detection can match either."""
     scored = [a for a in truth["annotations"] if not a["iscrowd"]]
     for a in scored:
         for b in scored:
@@ -479,20 +479,20 @@ TWISTS = frozenset(
         *("species not in the taxonomy", "few species", "listed but unscored species"),
         *("no species listed", "specimen of an unlisted species", "no train.json"),
         *("semantic_ood lists a trained species", "train without annotations"),
-        *("a subset of splits", "all splits", "files of the wanted splits only"),
+        *("a subset of splits", "all splits", "files of the scored splits only"),
         *("empty split", "split without specimens", "image without specimens", "crowd only"),
         *("empty predictions", "image without predictions", "crowd", "crowd over a specimen"),
         *("crowd in iid_test", "crowd in inat_test", "crowd in semantic_ood", "crowd in train"),
         *("boxes far out", "boxes of another scale"),
         *("two bands on an image", "two bands in one place"),
-        *("two specimens in one place", "two specimens at one distance", "box of no size"),
+        *("two specimens in one place", "two specimens at one distance", "box of size 0"),
         "noise in the coordinates",
         *("area: box", "area: absent", "area: border", "area: mask"),
         *("annotation id 0", "image ids not ascending", "image id 0", "ids as integral floats"),
-        *("IoU at a threshold", "IoU a hair off a threshold", "another iou"),
+        *("IoU at a threshold", "IoU just off a threshold", "another iou"),
         *("iou 0.1", "iou 0.3", "iou 0.5", "iou 0.75", "iou 1.0"),
         *("more than 100 boxes on an image", "more than 100 boxes of a species on an image"),
         "invalid records dropped",
     ]
 )
-"""Every border that a list of seeds must have met."""
+"""Every twist that the seeds must cover together."""

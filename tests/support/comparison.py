@@ -1,9 +1,9 @@
 """Compares an evaluation with the benchmark's evaluator, value by value.
 
-``expectation`` turns the yardstick's results into what ours must be: the same, but for the listed
-deviations (docs/deviations.md). Each deviation is one narrow rule that first asserts what the
-yardstick says where it deviates, and then sets what we must say instead. ``compare`` knows no
-exceptions: every value of the expectation has to be there, to 1e-9.
+``Expectation`` converts the yardstick's results to ours: identical except for the documented
+deviations (docs/deviations.md). Each deviation is one narrow rule that first asserts the value of
+the yardstick and then sets the expected value. ``compare`` makes no exceptions: every expected
+value must be found, to 1e-9.
 """
 
 import copy
@@ -56,12 +56,12 @@ OTHERS_OF_SUMMARY = (
 
 
 # --------------------------------------------------------------------------------------------
-# What ours must be
+# The expected results
 # --------------------------------------------------------------------------------------------
 
 
 class Facts:
-    """What a rule has to know of a split, from its files and nothing else."""
+    """Facts about a split that the rules need, from its files only."""
 
     def __init__(self, case, split):
         truth = truth_of(case, split)
@@ -81,7 +81,7 @@ class Facts:
 
 @dataclass
 class Expectation:
-    """The yardstick's results turned into ours; ``used`` counts each deviation's rule."""
+    """The yardstick's results converted to ours; ``used`` counts the uses of each rule."""
 
     results: dict
     case: object
@@ -98,14 +98,14 @@ class Expectation:
         self._detections(raw)
 
     def _undefined(self, block, key, said):
-        """Deviation 1: the yardstick says ``said`` where nothing is defined, and we null."""
-        assert block[key] == said, f"{key}: the yardstick says {block[key]!r}, not {said!r}"
+        """Deviation 1: an undefined value is ``said`` in the yardstick and null in ours."""
+        assert block[key] == said, f"{key}: the yardstick has {block[key]!r}, not {said!r}"
         block[key] = None
         self.used["1: undefined is null"] += 1
 
     def _split(self, split, blocks, facts):
         n = blocks["n_predictions"]
-        # without predictions the yardstick keeps the file's order of categories
+        # without predictions the yardstick keeps the order of categories in the file
         blocks["per_species"] = dict(sorted(blocks["per_species"].items()))
         density, calibration = blocks["prediction_density"], blocks["calibration"]
         if not facts.scored:
@@ -152,7 +152,7 @@ class Expectation:
         elif not found["n_matched_tp"]:
             for key in accuracies:
                 self._undefined(found, key, 0.0)
-        # the APs are those of the suites, with their rule
+        # the APs are those of the COCO blocks, with their rules
         found["joint_AP_50"] = blocks["coco"]["AP_50"]
         found["detection_only_AP_50_ref"] = blocks["class_agnostic"]["class_agnostic_AP_50"]
 
@@ -182,7 +182,7 @@ class Expectation:
         score = yardstick.module().evaluate_class_imbalance
         trained = [i for i, s in scored.items() if self.train_images.get(s["name"], 0)]
         order = sorted(trained, key=lambda i: (self.train_images[scored[i]["name"]], i))
-        # counts that keep the order but tie nowhere, under names that stand once
+        # counts with the same order but no ties, and unique names
         untied = {
             str(i): self.train_images[scored[i]["name"]] * 1000 + at for at, i in enumerate(order)
         }
@@ -200,14 +200,14 @@ class Expectation:
                 if min(max(images) - min(images), max(ap) - min(ap)) == 0:
                     self._undefined(must, key, 0.0)
                 elif max(ap) - min(ap) < ROUNDING:
-                    # r of rounding errors: the yardstick's may be anything
+                    # the yardstick's correlation of rounding errors is arbitrary
                     self._undefined(must, key, must[key])
         if len(scored) < len(everyone):
             self.used["2: scored species only"] += 1
         elif len({self.train_images[scored[i]["name"]] for i in trained}) < len(trained):
             self.used["3: ties of training images by category id"] += 1
         else:
-            # neither deviation can show: the yardstick's own answer, but for undefined r
+            # no deviation applies: the yardstick's values, except for an undefined correlation
             for key, value in must.items():
                 assert value is None or math.isclose(value, said[key], abs_tol=TOLERANCE), key
             assert must.keys() == said.keys()
@@ -219,7 +219,7 @@ class Expectation:
         for key in [key for key in said if key.endswith("_nan")]:
             del said[key]
             self.used["7: a blank band is no band"] += 1
-        # deviation 2: the yardstick's own gap, over the species that both splits score
+        # deviation 2: the yardstick's own gap, over species scored in both splits
         scored = copy.deepcopy(self.raw["per_split"])
         for blocks in scored.values():
             kept = {i: s for i, s in sorted(blocks["per_species"].items()) if s["n_gt"]}
@@ -254,7 +254,7 @@ class Expectation:
         }
 
     def _gap(self, said, key, sides):
-        """Deviation 1 for differences: undefined when a side is."""
+        """Deviation 1 for differences: undefined if either value is."""
         if None in sides:
             self.used["1: undefined is null"] += key in said
             said[key] = None
@@ -269,7 +269,7 @@ class Expectation:
 
 
 def _ids_of_band(case, name, listed):
-    """Category ids that semantic_ood lists and whose species stands in the band."""
+    """The category ids of the band that semantic_ood lists."""
     names = {c["id"]: c["name"] for c in truth_of(case, "semantic_ood")["categories"]}
     with (case.reference / "species_taxonomy.csv").open(newline="") as stream:
         band = {
@@ -286,14 +286,14 @@ def _ids_of_band(case, name, listed):
 
 @dataclass
 class Comparison:
-    """Counts values and collects those that differ."""
+    """Counts values and collects differences."""
 
     n_values: int = 0
     differences: list = field(default_factory=list)
     used: Counter = field(default_factory=Counter)
 
     def tree(self, expected, found, path=""):
-        """Every leaf of ``expected``; keys that only ``found`` has are ours."""
+        """Compare every leaf of ``expected``; further keys of ``found`` are our own metrics."""
         if isinstance(expected, dict):
             if not isinstance(found, dict):
                 self._differ(path, expected, found)
@@ -313,7 +313,7 @@ class Comparison:
             self.value(expected, found, path)
 
     def value(self, expected, found, path):
-        """One value: numbers to 1e-9, all else exactly; texts are not counted."""
+        """Compare one value: numbers to 1e-9, all else exactly; texts are not counted."""
         if isinstance(expected, str):
             if expected != found:
                 self._differ(path, expected, found)
@@ -459,9 +459,9 @@ def _compare_rows(expected, found, file, comparison, texts):
 
 
 def run_ours(case, output, engine="fast", model="model"):
-    """Evaluate a case to files; the content of summary.json and the files by suffix.
+    """Evaluate a case to files; returns the content of summary.json and the files by suffix.
 
-    The package is imported here and not above, so that a mutant can stand in its place.
+    The package is imported here, so that a mutant can replace it.
     """
     from benchmark_eval.results.writers import model_files
     from benchmark_eval.scoring.evaluate import evaluate_to_files
@@ -481,7 +481,7 @@ def run_ours(case, output, engine="fast", model="model"):
 
 
 def ours_of(case):
-    """What ``run_evaluation`` says of a case, without files."""
+    """The result of ``run_evaluation`` for a case, without files."""
     from benchmark_eval import run_evaluation
 
     options = {"iou": case.iou, "on_invalid": case.on_invalid}
@@ -489,5 +489,5 @@ def ours_of(case):
 
 
 def run_yardstick(case):
-    """The benchmark evaluator's results of a case."""
+    """The benchmark evaluator's results for a case."""
     return yardstick.run(case.reference, case.reference_predictions, case.splits, case.iou)

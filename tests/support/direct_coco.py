@@ -1,4 +1,4 @@
-"""pycocotools used directly, the way its documentation says, on the files of a drawn benchmark."""
+"""pycocotools, used as documented, on the files of a drawn benchmark."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ NO_CAP = 10**6
 
 
 def scores(case, split):
-    """The COCO blocks of a split as summary.json has them: undefined is None."""
+    """The COCO blocks of a split as in summary.json: undefined is None."""
     truth, records = truth_of(case, split), scored_records(case, split)
     as_one = {
         **truth,
@@ -39,7 +39,7 @@ def scores(case, split):
 
 
 def scored_records(case, split):
-    """The split's records that are scored, in file order."""
+    """The scored records of a split, in file order."""
     truth = truth_of(case, split)
     images = {image["id"] for image in truth["images"]}
     listed = {c["id"] for c in truth["categories"]}
@@ -56,7 +56,7 @@ def scored_records(case, split):
 
 
 def truth_of(case, split):
-    """The split's COCO file, as pycocotools can take it."""
+    """The split's COCO file in a form that pycocotools accepts."""
     return json.loads((case.reference / f"detection/annotations_coco/{split}.json").read_text())
 
 
@@ -88,7 +88,7 @@ def _twelve(truth, records, categories):
 
 
 def _species(truth, records, category):
-    """One category alone: its mean over recall points and thresholds."""
+    """The mean of one category over recall points and thresholds."""
     precision = _evaluated(truth, records, [category]).eval["precision"][:, :, 0, 0, -1]
     return {"AP_50": _mean(precision[0]), "AP_50_95": _mean(precision)}
 
@@ -98,7 +98,7 @@ def _recall_at(truth, records, cap):
 
 
 def _mean(values):
-    """pycocotools writes -1 where nothing is defined."""
+    """Mean of the defined values; pycocotools writes -1 for undefined ones."""
     defined = values[values > -1]
     return float(np.mean(defined)) if defined.size else None
 

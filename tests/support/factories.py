@@ -1,4 +1,4 @@
-"""Small benchmarks and made-up evaluations whose every number is known beforehand."""
+"""Small benchmarks and artificial evaluations with known numbers."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ from benchmark_eval.results import schema as results
 
 TIERS = ("head", "medium", "tail")
 
-# id, name, target band, distance band, training images that hold it (image id -> boxes)
+# id, name, target band, distance band, training images (image id -> boxes)
 SPECIES = (
     (1, "Xa una", "near_genus", "near_genus", {1: 2, 2: 1, 3: 1, 4: 1}),
     (2, "Xa bina", "", "near_genus", {1: 3, 5: 1}),
@@ -25,7 +25,7 @@ TRAINED = (1, 2, 3, 4, 5)
 
 
 def write_benchmark(folder):
-    """A benchmark of five trained and three unseen species; returns its folder."""
+    """Write a benchmark of five trained and three held-out species; returns its folder."""
     coco = folder / "detection" / "annotations_coco"
     coco.mkdir(parents=True)
     rows = [
@@ -106,7 +106,7 @@ def _split(split, value, species_ap):
     def strata():
         return {key: dict(stratum) for key in ("1", "2 to 10", ">10", ">1")}
 
-    cut = {
+    at_threshold = {
         "confidence": 0.5,
         "n_detections": 3,
         "precision": value,
@@ -202,9 +202,9 @@ def _split(split, value, species_ap):
             "AR_uncapped": value,
         },
         "operating_point": {
-            "best_F1": dict(cut),
-            "at_0.25": dict(cut),
-            "at_0.50": dict(cut),
+            "best_F1": dict(at_threshold),
+            "at_0.25": dict(at_threshold),
+            "at_0.50": dict(at_threshold),
             "curve": {
                 "confidence": [i / 100 for i in range(101)],
                 **{
@@ -270,7 +270,7 @@ def _split(split, value, species_ap):
 
 
 def _spread(node, step):
-    """Every float of a tree moved by a step of its own, so that no two are equal."""
+    """Shift every float of a tree by a different step, so that all are distinct."""
     for key, old in node.items() if isinstance(node, dict) else enumerate(node):
         if isinstance(old, dict | list):
             _spread(old, step)
@@ -291,9 +291,9 @@ def evaluation(
     distinct=False,
     **changes,
 ):
-    """An evaluation whose every metric is ``value``, or with ``distinct`` one of its own near it.
+    """An evaluation with ``value`` for every metric, or with ``distinct`` distinct values near it.
 
-    ``species_ap`` maps a category id to its AP; ``changes`` sets what stands at a path
+    ``species_ap`` maps a category id to its AP; ``changes`` sets the value at a path
     (``per_split__iid_test__coco__AP_50=0.1``); ``warnings`` and ``notes`` are (split, text);
     ``predictions`` maps a split to the digest of its prediction file.
     """
@@ -345,7 +345,7 @@ def evaluation(
 
 
 def write_evaluation(folder, item, *, nested=False):
-    """Leave an evaluation where ``aggregate`` looks for it; returns the file."""
+    """Write an evaluation where ``aggregate`` reads it; returns the file."""
     place = folder / item.model if nested else folder
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{item.model}_summary.json"

@@ -1,4 +1,4 @@
-"""A small benchmark with named images, and a call of ``benchmark-eval convert`` on it."""
+"""A small benchmark with named images, and a function that runs ``benchmark-eval convert``."""
 
 import json
 
@@ -34,7 +34,7 @@ def write_benchmark(folder, images=IMAGES):
 
 
 def run(*args):
-    """Call the command; its exception is in the result."""
+    """Run the command; the result holds its exception."""
     return CliRunner().invoke(command, [str(a) for a in args], standalone_mode=False)
 
 

@@ -1,4 +1,4 @@
-"""Lays small benchmarks and prediction files out as the product expects to find them."""
+"""Writes small benchmarks and prediction files in the expected layout."""
 
 import json
 
@@ -17,10 +17,10 @@ def write_split(
     without=(),
     size=IMAGE_SIZE,
 ):
-    """One split's COCO file; ``truth`` has [image, category, [x, y, w, h]] and maybe iscrowd.
+    """Write a split's COCO file; rows of ``truth`` are [image, category, [x, y, w, h](, iscrowd)].
 
-    Images and categories are those that ``truth`` names, where not given; ``without`` are fields
-    that no annotation has. Category n is called ``species(n)``.
+    Images and categories default to those in ``truth``; annotations lack the fields in
+    ``without``. Category n has the name ``species(n)``.
     """
     images = sorted({row[0] for row in truth}) if images is None else images
     listed = sorted({row[1] for row in truth}) if listed is None else listed
@@ -52,12 +52,12 @@ def write_split(
 
 
 def species(number):
-    """The name of category ``number``: three species a genus, two genera a tribe."""
+    """The name of category ``number``: three species per genus, two genera per tribe."""
     return f"Genus{(number - 1) // 3} species{number}"
 
 
 def write_taxonomy(folder, numbers, *, band="near_genus"):
-    """The taxonomy of the categories ``numbers``; ids above 100 are held out."""
+    """Write the taxonomy of the categories ``numbers``; ids above 100 are held out."""
     rows = [
         "scientificName,subfamily,tribe,genus,benchmark_role,target_band,distance_band_vs_trainable"
     ]
@@ -70,7 +70,7 @@ def write_taxonomy(folder, numbers, *, band="near_genus"):
 
 
 class Again(str):
-    """A key that can stand in a dict beside the same key, and so twice in JSON."""
+    """A key that can occur twice in a dict, and so in JSON."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -80,12 +80,12 @@ class Again(str):
 
 
 def record(image, category, box, score):
-    """One detection as a prediction file holds it."""
+    """A record of a prediction file."""
     return {"image_id": image, "category_id": category, "bbox": box, "score": score}
 
 
 def write_predictions(folder, split, rows):
-    """One split's prediction file; ``rows`` have [image, category, [x, y, w, h], score]."""
+    """Write a split's prediction file; ``rows`` are [image, category, [x, y, w, h], score]."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{split}_predictions.json"
     path.write_text(json.dumps([record(*row) for row in rows]))

@@ -1,8 +1,8 @@
-"""A small sound sweep, and every fault that ``benchmark-eval check`` knows, to plant in it.
+"""A small valid sweep, and every problem that ``benchmark-eval check`` reports, to plant in it.
 
-``PLANTS`` maps a kind of finding to how it is planted and what must then be found: that kind, or
-more where one fault cannot be had without another. Each plant strikes its own place, so that most
-of them can stand in one tree.
+``PLANTS`` maps a kind of finding to the change that causes it and to the findings it causes: that
+kind, plus others if they are unavoidable. Each plant changes a different place, so that most of
+them can be combined in one tree.
 """
 
 import csv
@@ -31,7 +31,7 @@ TAXONOMY_COLUMNS = [
 
 
 def _split(name, listed, n_images, *, crowd=False):
-    """``n_images`` images with a specimen each, every listed species in turn."""
+    """``n_images`` images with one specimen each, cycling through the listed species."""
     boxes = [(image, listed[(image - 1) % len(listed)], 0) for image in range(1, n_images + 1)]
     if crowd:
         boxes.append((1, listed[1], 1))
@@ -74,7 +74,7 @@ def _taxonomy_row(number):
 
 @dataclass
 class Tree:
-    """The content of a sweep before it is written. ``after`` runs on the folder at the end."""
+    """The content of a sweep before it is written; ``after`` holds changes of the written files."""
 
     splits: dict = field(
         default_factory=lambda: {
@@ -108,7 +108,7 @@ class Tree:
         return next(a for a in self.splits[split]["annotations"] if a["id"] == number)
 
     def write(self, folder):
-        """Write all of it; returns the config file that names it."""
+        """Write the sweep; returns its config file."""
         coco = folder / ANNOTATIONS
         coco.mkdir(parents=True)
         for name, content in self.splits.items():
@@ -155,10 +155,10 @@ def _csv(header, rows):
 
 @dataclass
 class Plant:
-    """``change`` plants on a tree; ``finds`` maps kinds to how often they are then found.
+    """``change`` modifies a tree; ``finds`` maps the kinds then found to their numbers.
 
-    ``alone`` says why the plant cannot stand in one tree with the others; ``rows`` that it breaks
-    the manifest, so that what hangs on a sound one cannot be looked at.
+    ``alone`` says why the plant cannot be combined with others; ``rows`` marks plants that break
+    the manifest, so that checks which need a valid manifest do not run.
     """
 
     change: object
@@ -182,7 +182,7 @@ def plant(kind, times=1, *, also=(), alone="", rows=False):
 
 
 # --------------------------------------------------------------------------------------------
-# Single predictions: each kind in a model of its own
+# Single predictions: each kind in a different model
 # --------------------------------------------------------------------------------------------
 
 
@@ -283,7 +283,7 @@ def _(tree):
     tree.predictions["q", "iid_test"] = tree.predictions["r", "iid_test"]
 
 
-@plant("no-predictions", alone="no model is left to look at")
+@plant("no-predictions", alone="no model is left to check")
 def _(tree):
     tree.predictions.clear()
     tree.config["manifest"] = None
@@ -300,7 +300,7 @@ def _(tree):
 # --------------------------------------------------------------------------------------------
 
 
-@plant("not-coco", alone="it hides the split's other faults")
+@plant("not-coco", alone="it hides the split's other problems")
 def _(tree):
     del tree.splits["inat_test"]["annotations"]
 
@@ -310,7 +310,7 @@ def _(tree):
     tree.splits["train"]["images"][0]["width"] = "1000"
 
 
-@plant("name-type", alone="without the record nothing can be said about the split's categories")
+@plant("name-type", alone="without the record the split's categories are not checked")
 def _(tree):
     tree.splits["semantic_ood"]["categories"].append({"id": 104, "name": 5})
 
@@ -412,7 +412,7 @@ def _(tree):
 
 
 # --------------------------------------------------------------------------------------------
-# Tables beside them
+# Other tables of the benchmark
 # --------------------------------------------------------------------------------------------
 
 
@@ -588,7 +588,7 @@ _row("k_or_p", ["af", "incremental_natural", "1.5", "0"])
 _row("seed", ["ag", "global_uniform", "56", "1.5"])
 _row("duplicate-model", ["a", "global_uniform", "57", "0"])
 _row("duplicate-seed", ["ah", "global_uniform", "1", "0"])
-# a seed with an unprintable character is no seed either
+# a seed with an unprintable character is also an invalid seed
 PLANTS["unprintable"].finds["seed"] = 1
 
 
@@ -642,7 +642,7 @@ def _(tree):
     tree.after.append(lambda folder: (folder / "config.yaml").write_text("- a list\n"))
 
 
-@plant("wildcard-character", alone="the marked folder takes the place of all predictions")
+@plant("wildcard-character", alone="the folder replaces that of all predictions")
 def _(tree):
     tree.config["predictions_dir"] = "{model}"
     for entry in tree.rows:

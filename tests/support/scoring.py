@@ -1,4 +1,4 @@
-"""Scores small splits through files, as a user does: what to lay out in, blocks of numbers out."""
+"""Scores small splits through files, as a user would."""
 
 import tempfile
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ COLUMNS = "scientificName,subfamily,tribe,genus,benchmark_role,distance_band_vs_
 
 @dataclass(frozen=True)
 class Taxon:
-    """Where a species stands; an empty text is a blank cell."""
+    """The taxonomy of a species; an empty text is a blank cell."""
 
     genus: str = ""
     tribe: str = ""
@@ -22,7 +22,7 @@ class Taxon:
 
 @dataclass(frozen=True)
 class Split:
-    """A split: specimens [image, category, box, crowd or nothing], detections [..., score]."""
+    """A split: specimens [image, category, box(, crowd)], detections [..., box, score]."""
 
     truth: list
     rows: list
@@ -31,10 +31,10 @@ class Split:
 
 
 def evaluate(splits, taxa=None, train=(), iou=0.5):
-    """What ``run_evaluation`` says of the splits (a dict by name).
+    """The result of ``run_evaluation`` for the splits (a dict by name).
 
-    ``taxa`` are ``Taxon`` by category; every category of it is known to the benchmark, as
-    train.json lists it. ``train`` are the specimens of the training split.
+    ``taxa`` maps categories to ``Taxon``; train.json lists all of them. ``train`` holds the
+    specimens of the training split.
     """
     taxa = taxa or {}
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def evaluate(splits, taxa=None, train=(), iou=0.5):
 
 
 def score(truth, rows, split="iid_test", *, listed=None, images=None, **options):
-    """The blocks of one split; images that only a detection names are part of it."""
+    """The blocks of one split, including images that only a detection refers to."""
     if images is None:
         images = sorted({row[0] for row in [*truth, *rows]})
     if listed is None:

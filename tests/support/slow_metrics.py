@@ -1,6 +1,6 @@
-"""Our own metric families once more, slowly and plainly, in exact fractions.
+"""Slow reference implementation of our own metrics, in exact fractions.
 
-Boxes have whole pixels, so that every IoU is a fraction and no rounding decides a match. A
+Box coordinates are integers, so that every IoU is a fraction and rounding affects no match. A
 specimen is (image, category, box, crowd), a detection (image, category, box, score).
 """
 
@@ -17,7 +17,7 @@ BANDS = ("near_genus", "mid_tribe", "far_tribe")
 
 
 def overlap(a, b):
-    """Pixels that two boxes share."""
+    """Intersection of two boxes in pixels."""
     width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
     height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
     return max(width, 0) * max(height, 0)
@@ -30,8 +30,8 @@ def iou(a, b):
 
 
 def localise(truth, rows, threshold):
-    """{detection: specimen} of the hits, and the detections that are false alarms."""
-    hits, false_alarms = {}, []
+    """{detection: specimen} of the true positives, and the false positives."""
+    true_positives, false_positives = {}, []
     for image in {row[0] for row in rows}:
         mine = [i for i, row in enumerate(rows) if row[0] == image]
         for i in sorted(mine, key=lambda i: -rows[i][3]):
@@ -40,12 +40,12 @@ def localise(truth, rows, threshold):
                 for j, specimen in enumerate(truth)
                 if specimen[0] == image and iou(rows[i][2], specimen[2]) >= threshold
             ]
-            free = [j for j in reached if not truth[j][3] and j not in hits.values()]
+            free = [j for j in reached if not truth[j][3] and j not in true_positives.values()]
             if free:
-                hits[i] = max(free, key=lambda j: (iou(rows[i][2], truth[j][2]), -j))
+                true_positives[i] = max(free, key=lambda j: (iou(rows[i][2], truth[j][2]), -j))
             elif not any(truth[j][3] for j in reached):
-                false_alarms.append(i)
-    return hits, false_alarms
+                false_positives.append(i)
+    return true_positives, false_positives
 
 
 def share(part, whole):
@@ -58,46 +58,46 @@ def mean(values):
 
 
 class Slow:
-    """All families of one split."""
+    """All metrics of one split."""
 
     def __init__(self, truth, rows, images, taxa, threshold=Fraction(1, 2)):
-        # taxa: what has a genus, a tribe and a band, by category
+        # taxa: objects with genus, tribe and band, by category
         self.truth, self.rows, self.images, self.taxa = truth, rows, images, taxa
         self.threshold = threshold
-        self.hits, self.false_alarms = localise(truth, rows, threshold)
+        self.true_positives, self.false_positives = localise(truth, rows, threshold)
         self.scored = [j for j, specimen in enumerate(truth) if not specimen[3]]
 
-    def right(self, i, j):
-        """Whether detection ``i`` names specimen ``j`` rightly."""
+    def correct(self, i, j):
+        """Whether detection ``i`` identifies specimen ``j`` correctly."""
         return self.rows[i][1] == self.truth[j][1]
 
     def same(self, rank, a, b):
-        """Whether two categories agree at a rank; blank equals nothing."""
+        """Whether two categories agree at a rank; blank ranks never match."""
         value = getattr(self.taxa[a], rank)
         return value != "" and value == getattr(self.taxa[b], rank)
 
     def decomposition(self):
-        n_right = sum(self.right(i, j) for i, j in self.hits.items())
-        recall = share(len(self.hits), len(self.scored))
-        ious = [iou(self.rows[i][2], self.truth[j][2]) for i, j in self.hits.items()]
+        n_correct = sum(self.correct(i, j) for i, j in self.true_positives.items())
+        recall = share(len(self.true_positives), len(self.scored))
+        ious = [iou(self.rows[i][2], self.truth[j][2]) for i, j in self.true_positives.items()]
         return {
             "n_gt": len(self.scored),
-            "n_matched_tp": len(self.hits),
+            "n_matched_tp": len(self.true_positives),
             "detection_recall": recall,
             "localisation_loss": None if recall is None else 1 - recall,
-            "species_recall": share(n_right, len(self.scored)),
-            "classification_given_detection_acc": share(n_right, len(self.hits)),
-            "mean_confidence_matched": mean(self.rows[i][3] for i in self.hits),
+            "species_recall": share(n_correct, len(self.scored)),
+            "classification_given_detection_acc": share(n_correct, len(self.true_positives)),
+            "mean_confidence_matched": mean(self.rows[i][3] for i in self.true_positives),
             "median_iou_matched": median(ious) if ious else None,
         }
 
     def per_species(self, listed):
         def row(number):
-            mine = {i: j for i, j in self.hits.items() if self.truth[j][1] == number}
+            mine = {i: j for i, j in self.true_positives.items() if self.truth[j][1] == number}
             return {
                 "n_gt": sum(self.truth[j][1] == number for j in self.scored),
                 "n_matched_tp": len(mine),
-                "n_correct_species": sum(self.right(i, j) for i, j in mine.items()),
+                "n_correct_species": sum(self.correct(i, j) for i, j in mine.items()),
                 "n_correct_genus": sum(self.same("genus", self.rows[i][1], number) for i in mine),
             }
 
@@ -121,21 +121,21 @@ class Slow:
                 continue
             mine = [j for j in self.scored if self.truth[j][0] == image]
             mine = [j for j in mine if self.truth[j][1] in members]
-            found = {i: j for i, j in self.hits.items() if j in mine}
-            n_right = sum(self.right(i, j) for i, j in found.items())
+            found = {i: j for i, j in self.true_positives.items() if j in mine}
+            n_correct = sum(self.correct(i, j) for i, j in found.items())
             if mine:
-                per_image.append((len(mine), len(found), n_right))
-        n_gt, n_hits, n_right = (
+                per_image.append((len(mine), len(found), n_correct))
+        n_gt, n_matched, n_correct = (
             (sum(column) for column in zip(*per_image, strict=True)) if (per_image) else (0, 0, 0)
         )
         return {
             "n_images": len(per_image),
-            "n_images_with_tp": sum(hits > 0 for _, hits, _ in per_image),
+            "n_images_with_tp": sum(matched > 0 for _, matched, _ in per_image),
             "n_gt": n_gt,
-            "n_matched_tp": n_hits,
-            "recall": share(n_hits, n_gt),
-            "classification_given_detection_acc": share(n_right, n_hits),
-            "species_recall": share(n_right, n_gt),
+            "n_matched_tp": n_matched,
+            "recall": share(n_matched, n_gt),
+            "classification_given_detection_acc": share(n_correct, n_matched),
+            "species_recall": share(n_correct, n_gt),
             "image_mean_recall": mean(share(h, n) for n, h, _ in per_image),
             "image_mean_classification_given_detection_acc": mean(
                 share(r, h) for _, h, r in per_image if h
@@ -144,9 +144,9 @@ class Slow:
         }
 
     def chance(self):
-        labels = [self.rows[i][1] for i in self.hits]
+        labels = [self.rows[i][1] for i in self.true_positives]
         f = {t: Fraction(labels.count(t), len(labels)) for t in set(labels)}
-        wrong = [(self.rows[i][1], self.truth[j][1]) for i, j in self.hits.items()]
+        wrong = [(self.rows[i][1], self.truth[j][1]) for i, j in self.true_positives.items()]
         wrong = [(named, true) for named, true in wrong if named != true]
         out = {"n_misidentified": len(wrong)}
         for rank in ("genus", "tribe"):
@@ -161,34 +161,40 @@ class Slow:
             out[f"enrichment_{rank}"] = observed / expected if expected else None
         return out
 
-    def at(self, cut):
-        """Everything again from the detections of at least the confidence ``cut``."""
+    def at(self, threshold):
+        """All values from the detections with at least this confidence."""
         kept = Slow(
             self.truth,
-            [row for row in self.rows if row[3] >= cut],
+            [row for row in self.rows if row[3] >= threshold],
             self.images,
             self.taxa,
             self.threshold,
         )
-        n, n_hits, n_gt = len(kept.hits) + len(kept.false_alarms), len(kept.hits), len(self.scored)
-        precision, recall = share(n_hits, n), share(n_hits, n_gt)
+        n, n_matched, n_gt = (
+            len(kept.true_positives) + len(kept.false_positives),
+            len(kept.true_positives),
+            len(self.scored),
+        )
+        precision, recall = share(n_matched, n), share(n_matched, n_gt)
         f1 = None
         if recall is not None:
-            # the harmonic mean; 0 where either side is
-            f1 = 2 * precision * recall / (precision + recall) if n_hits else Fraction(0)
+            # the harmonic mean; 0 if either is 0
+            f1 = 2 * precision * recall / (precision + recall) if n_matched else Fraction(0)
         return {
-            "confidence": cut,
+            "confidence": threshold,
             "n_detections": n,
             "precision": precision,
             "recall": recall,
             "F1": f1,
-            "species_recall": share(sum(kept.right(*hit) for hit in kept.hits.items()), n_gt),
-            "false_positives_per_image": share(len(kept.false_alarms), len(self.images)),
+            "species_recall": share(
+                sum(kept.correct(*pair) for pair in kept.true_positives.items()), n_gt
+            ),
+            "false_positives_per_image": share(len(kept.false_positives), len(self.images)),
         }
 
     def best(self):
-        """The cut of the best F1, of equal ones the highest."""
-        judged = [*self.hits, *self.false_alarms]
+        """The confidence threshold with the best F1; the highest one of ties."""
+        judged = [*self.true_positives, *self.false_positives]
         if not judged or not self.scored:
             return None
         return max(
@@ -206,7 +212,7 @@ class Slow:
         }
 
     def average_recall(self, cap):
-        """Class-agnostic, over the ten thresholds; each detection takes the best free specimen."""
+        """Class-agnostic, over ten thresholds; each detection matches the best free specimen."""
         if not self.scored:
             return None
         found = 0

@@ -1,4 +1,4 @@
-"""Small folders of VOC-style text for the tests of the mAP tool."""
+"""Small folders of VOC text files for the tests of the mAP tool."""
 
 from benchmark_eval.voc import score_voc_folders
 

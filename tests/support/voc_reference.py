@@ -1,7 +1,7 @@
-"""The VOC 2012 rule once more, slow and plain, to hold the library against.
+"""Slow reference implementation of the VOC 2012 rule.
 
-Boxes are tuples in lists, one detection is looked at after the other, overlaps and areas are
-exact fractions. Nothing here is shared with the library.
+Boxes are tuples in lists, detections are processed one by one, overlaps and areas are exact
+fractions. No code is shared with the library.
 """
 
 import math
@@ -20,7 +20,7 @@ def exact_iou(a, b, side):
 
 
 def verdicts(objects, detections, name, threshold, side):
-    """("TP" | "FP" | "-") of each detection of the class, in the order they are taken.
+    """("TP" | "FP" | "-") of each detection of the class, in the order of processing.
 
     ``objects``: image -> [(class, corners, difficult)] and ``detections``: image -> [(class,
     confidence, corners)], both in file order.
@@ -55,14 +55,19 @@ def verdicts(objects, detections, name, threshold, side):
 
 
 def average_precision(outcome, n_objects):
-    """Sum over the steps of recall of the highest precision at that recall or beyond."""
+    """Sum over recall steps of the highest precision at that recall or above."""
     points = []
-    hits = alarms = 0
+    true_positives = false_positives = 0
     for verdict in outcome:
-        hits += verdict == "TP"
-        alarms += verdict == "FP"
+        true_positives += verdict == "TP"
+        false_positives += verdict == "FP"
         if verdict != "-":
-            points.append((Fraction(hits, n_objects), Fraction(hits, hits + alarms)))
+            points.append(
+                (
+                    Fraction(true_positives, n_objects),
+                    Fraction(true_positives, true_positives + false_positives),
+                )
+            )
     total = Fraction(0)
     for step in range(1, n_objects + 1):
         recall = Fraction(step, n_objects)
@@ -75,13 +80,13 @@ def log_average_miss_rate(outcome, n_objects, n_images):
     for place in range(9):
         allowed = 10 ** (-2 + place / 4)
         miss_rate = 1.0
-        hits = alarms = 0
+        true_positives = false_positives = 0
         for verdict in outcome:
-            hits += verdict == "TP"
-            alarms += verdict == "FP"
-            if alarms / n_images > allowed:
+            true_positives += verdict == "TP"
+            false_positives += verdict == "FP"
+            if false_positives / n_images > allowed:
                 break
-            miss_rate = 1 - hits / n_objects
+            miss_rate = 1 - true_positives / n_objects
         logs.append(math.log(max(miss_rate, 1e-10)))
     return math.exp(sum(logs) / 9)
 

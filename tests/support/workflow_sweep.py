@@ -1,4 +1,4 @@
-"""A tiny sweep on disk, and snakemake run on it as a user would."""
+"""A tiny sweep on disk, and functions that run snakemake on it as a user would."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from support.factories import write_benchmark
 
 ROOT = Path(__file__).parents[2]
 SPLITS = ("iid_test", "inat_test", "semantic_ood")
-# names that readers of CSV, YAML or a shell would spoil
+# names that CSV or YAML readers or a shell could change
 MODELS = {
     "NA": ("global_uniform", "1", 0),
     "007": ("global_uniform", "1", 1),
@@ -25,7 +25,7 @@ MODELS = {
 
 
 def write_predictions(folder, benchmark, worth):
-    """Prediction files of one model; ``worth`` shifts its boxes and scores."""
+    """Write the prediction files of one model; ``worth`` shifts its boxes and scores."""
     folder.mkdir(parents=True)
     for split in SPLITS:
         truth = json.loads((benchmark / f"detection/annotations_coco/{split}.json").read_text())
@@ -42,7 +42,7 @@ def write_predictions(folder, benchmark, worth):
 
 
 def edit_unseen(path):
-    """Change a file's content, but neither its size nor its time."""
+    """Change a file's content without changing its size or modification time."""
     before = path.stat()
     data = path.read_bytes()
     at = data.rindex(b'"score": 0.') + 11
@@ -73,7 +73,7 @@ class Sweep:
         return sweep
 
     def copy(self, folder):
-        """The same sweep elsewhere, with its times."""
+        """Copy the sweep, including modification times."""
         shutil.copytree(self.folder, folder, symlinks=True)
         return Sweep(folder, self.snakefile)
 
@@ -110,7 +110,7 @@ class Sweep:
         return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **self.env}
 
     def run(self, *args, ok=True, cwd=None):
-        """Run snakemake; its output, standard error included."""
+        """Run snakemake; returns its output including standard error."""
         done = subprocess.run(
             self.command(*args),
             cwd=cwd or self.folder,
@@ -124,7 +124,7 @@ class Sweep:
         return done.stdout
 
     def planned(self, *args, cwd=None):
-        """What would run: models evaluated, and the names of the other rules, targets aside."""
+        """The planned jobs: models to evaluate, and the names of other rules without targets."""
         output = self.run("--dry-run", *args, cwd=cwd)
         assert "Nothing to be done" in output or "Job stats:" in output, output
         rules = set(re.findall(r"^(?:local)?rule (\w+):$", output, re.MULTILINE))
@@ -132,7 +132,7 @@ class Sweep:
         return set(models), rules - {"evaluate_model", "sweep", "all", "tables", *REGIMES}
 
     def compared(self):
-        """Every file that must not depend on circumstances, and its bytes."""
+        """The bytes of every file that must be reproducible."""
         root = self.folder / "results"
         return {
             path.relative_to(root).as_posix(): path.read_bytes()
@@ -142,7 +142,7 @@ class Sweep:
         }
 
     def tables(self):
-        """The same but for plots and report, which cost the most time, and their records."""
+        """The same without plots and report, which take the most time, and their records."""
         without = ("plots/", "aggregated/report", ".state/plots", ".state/report")
         found = self.compared().items()
         return {name: data for name, data in found if not name.startswith(without)}

@@ -1,4 +1,4 @@
-"""The benchmark's own evaluator, loaded as one file by its path (``make setup`` puts it there)."""
+"""The benchmark's own evaluator, loaded from the file that ``make setup`` downloads."""
 
 import contextlib
 import functools
@@ -11,8 +11,8 @@ FILE = Path(__file__).parents[2] / ".yardstick/ibbi/evaluate/_reference_evaluato
 
 @functools.cache
 def module():
-    """The evaluator's module; the package around it is never imported."""
-    assert FILE.is_file(), f"{FILE} is missing: make setup puts it there"
+    """The evaluator's module, without importing its package."""
+    assert FILE.is_file(), f"{FILE} is missing: run make setup"
     spec = importlib.util.spec_from_file_location("yardstick_evaluator", FILE)
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
@@ -20,6 +20,6 @@ def module():
 
 
 def run(benchmark, predictions, splits, iou=0.5):
-    """Its results, with the private keys that its CSV writers need."""
+    """The evaluator's results, with the private keys that its CSV writers need."""
     with contextlib.redirect_stdout(io.StringIO()):
         return module().run_evaluation(benchmark, predictions, list(splits), iou, quiet=True)
