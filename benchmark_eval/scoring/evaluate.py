@@ -1,4 +1,4 @@
-"""One model on the benchmark: read, match once, run the families, put the result together."""
+"""Evaluate one model: read, match once, compute the metric families, assemble the result."""
 
 from __future__ import annotations
 
@@ -70,10 +70,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What shapes the numbers of an evaluation. ``UsageError`` on values that make no sense.
+    """Options that affect the metrics.
 
-    ``iou`` in (0, 1] drives everything but AP and AR; ``engine`` says who scores the COCO
-    families; ``on_invalid`` whether an invalid record stops the run or is left out and counted.
+    Parameters
+    ----------
+    splits : tuple of str
+        The splits to evaluate, in this order.
+    iou : float
+        IoU threshold of the localisation matching, in (0, 1]. Does not affect AP and AR.
+    engine : {"fast", "pycocotools"}
+        Implementation of AP and AR.
+    on_invalid : {"error", "drop"}
+        Whether an invalid record is an error, or is dropped and counted in a warning.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid; names all invalid values.
     """
 
     splits: tuple[str, ...] = TEST_SPLITS
@@ -82,25 +95,25 @@ class Options:
     on_invalid: OnInvalid = "error"
 
     def __post_init__(self) -> None:
-        faults = []
+        problems = []
         if not self.splits:
-            faults.append("splits is empty; at least one is wanted")
-        odd = [s for s in self.splits if s not in KNOWN_SPLITS]
-        if odd:
-            faults.append(f"splits: unknown {', '.join(odd)}; known are {', '.join(KNOWN_SPLITS)}")
+            problems.append("splits must not be empty")
+        unknown = [s for s in self.splits if s not in KNOWN_SPLITS]
+        if unknown:
+            problems.append(
+                f"splits must be of {', '.join(KNOWN_SPLITS)}; got {', '.join(unknown)}"
+            )
         if len(set(self.splits)) < len(self.splits):
-            faults.append(f"splits: one stands twice in {', '.join(self.splits)}")
+            problems.append(f"splits must be unique; got {', '.join(self.splits)}")
         number = isinstance(self.iou, int | float) and not isinstance(self.iou, bool)
         if not (number and 0 < self.iou <= 1):
-            faults.append(f"iou is {self.iou!r}; expected is a number in (0, 1]")
-        if self.engine not in get_args(Engine):
-            faults.append(f"engine is {self.engine!r}; expected is one of {get_args(Engine)}")
-        if self.on_invalid not in get_args(OnInvalid):
-            faults.append(
-                f"on_invalid is {self.on_invalid!r}; expected is one of {get_args(OnInvalid)}"
-            )
-        if faults:
-            raise UsageError("; ".join(faults))
+            problems.append(f"iou must be a number in (0, 1]; got {self.iou!r}")
+        for name, allowed in (("engine", Engine), ("on_invalid", OnInvalid)):
+            value = getattr(self, name)
+            if value not in get_args(allowed):
+                problems.append(f"{name} must be one of {get_args(allowed)}; got {value!r}")
+        if problems:
+            raise UsageError("; ".join(problems))
 
 
 def run_evaluation(
@@ -114,12 +127,38 @@ def run_evaluation(
     on_invalid: OnInvalid = "error",
     model_name: str = "model",
 ) -> dict[str, Any]:
-    """Score one model and return everything that ``<model>_summary.json`` holds, as plain dicts.
+    """Evaluate one model on the benchmark and return all metrics.
 
-    ``benchmark_dir`` is the unpacked benchmark (or an index file, or a loaded ``Benchmark``);
-    ``predictions_dir`` holds ``<split>_predictions.json`` for each of ``splits``. Writes no
-    file; prints the report unless ``quiet``. Raises ``InputError`` with every fault of the
-    inputs, ``UsageError`` on options that make no sense.
+    Parameters
+    ----------
+    benchmark_dir : path or Benchmark
+        The unpacked benchmark, an index file of it, or a loaded ``Benchmark``.
+    predictions_dir : path
+        Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``.
+    splits : sequence of str
+        The splits to evaluate.
+    iou : float
+        IoU threshold of the localisation matching, in (0, 1]. Does not affect AP and AR.
+    quiet : bool
+        Do not print the report.
+    engine : {"fast", "pycocotools"}
+        Implementation of AP and AR; both give the same values.
+    on_invalid : {"error", "drop"}
+        Whether an invalid record is an error, or is dropped and counted in a warning.
+    model_name : str
+        Name of the model in the result.
+
+    Returns
+    -------
+    dict
+        The content of ``<model>_summary.json``. No file is written.
+
+    Raises
+    ------
+    InputError
+        If the benchmark or a prediction file is invalid; lists all problems.
+    UsageError
+        If an option is invalid.
     """
     options = Options(tuple(splits), iou, engine, on_invalid)
     evaluation, _ = evaluate(benchmark_dir, predictions_dir, model_name, options)
@@ -144,33 +183,41 @@ def evaluate_to_files(
     quiet: bool = True,
     stamp: str | Path | None = None,
 ) -> Evaluation:
-    """Score one model and write its files into ``output_dir``, all or none of them.
+    """Evaluate one model and write its files to ``output_dir``, all or none of them.
 
-    With ``stamp``, a ``<state>/models/<model>.json`` of the workflow, what was read, the options
-    and the code must be what that stamp says.
+    The files are ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt``
+    and, with ``detections``, ``_detections.csv``. Other parameters and errors are those of
+    ``run_evaluation``.
 
-    Files: ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt`` and,
-    with ``detections``, ``_detections.csv``. Raises as ``run_evaluation`` does.
+    Parameters
+    ----------
+    detections : bool
+        Write ``<model>_detections.csv``.
+    stamp : path, optional
+        ``<state>/models/<model>.json`` of the workflow. Input files, options and code must be
+        those recorded there.
     """
     from benchmark_eval.inputs.model_names import name_problem
     from benchmark_eval.results.writers import write_evaluation
 
-    fault = name_problem(model_name)
-    if fault:
-        raise UsageError(f"model name {model_name!r}: {fault}")
+    problem = name_problem(model_name)
+    if problem:
+        raise UsageError(f"model name {model_name!r}: {problem}")
     options = Options(tuple(splits), iou, engine, on_invalid)
     promised = None if stamp is None else read_stamp(stamp, *OF_A_MODEL)
     loaded = open_benchmark(benchmark)
     if stamp is not None:
         state = Path(stamp).resolve().parents[1]
         require_promised_benchmark(state, loaded.digests, benchmark)
-    evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
+    evaluation, tables = evaluate(
+        loaded, predictions_dir, model_name, options, true_positives=detections
+    )
     if promised is not None:
         inputs = evaluation.provenance.inputs
         read = {s: inputs[f"predictions/{s}"] for s in options.splits}
         require_promised(promised["predictions"], read, "predictions of")
         require_promised_options(promised, evaluation)
-    report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
+    report = write_evaluation(evaluation, loaded, tables if detections else None, output_dir)
     if not quiet:
         print(report)
     for split, result in evaluation.per_split.items():
@@ -188,11 +235,11 @@ def evaluate(
     model_name: str,
     options: Options,
     *,
-    hits: bool = False,
+    true_positives: bool = False,
 ) -> tuple[Evaluation, list[TruePositiveTable]]:
-    """Score one model; also its hits as columns, a table a split, where ``hits`` asks for them.
+    """Evaluate one model; with ``true_positives`` also return these, one table per split.
 
-    Faults of all prediction files are collected before any is raised.
+    The problems of all prediction files are raised in one ``InputError``.
     """
     loaded = open_benchmark(benchmark)
     truths = [loaded.split(split) for split in options.splits]
@@ -207,16 +254,16 @@ def evaluate(
             checked = check_predictions(path, loaded, truth.name)
             if checked.problems and options.on_invalid == "error":
                 raise InputError(with_likely_causes(checked, loaded, truth.name))
-        except InputError as fault:
-            problems += fault.problems
+        except InputError as error:
+            problems += error.problems
             continue
         if problems:
-            continue  # only the faults of the other files are wanted now
+            continue  # only collect the problems of the other files
         predictions = checked.predictions
         inputs[f"predictions/{truth.name}"] = predictions.sha256
         data, per_split[truth.name] = evaluate_split(loaded, truth.name, predictions, options)
         confidence[truth.name] = true_positive_confidence(data)
-        if hits:
+        if true_positives:
             tables.append(true_positive_table(data))
     if problems:
         raise InputError(problems)
@@ -244,6 +291,7 @@ def evaluate(
 
 
 def _scoring_code() -> str:
+    """Digest of the scoring code."""
     from benchmark_eval.core.code_digest import code_digest
 
     return code_digest("scoring")
@@ -252,7 +300,7 @@ def _scoring_code() -> str:
 def evaluate_split(
     benchmark: Benchmark, split: str, predictions: Predictions, options: Options
 ) -> tuple[SplitData, SplitEvaluation]:
-    """Match one split's detections once and run every family on it."""
+    """Match the detections of one split and compute every metric family."""
     truth = benchmark.split(split)
     categories = benchmark.categories
     detections = order_detections(predictions, len(categories.ids))
@@ -305,7 +353,7 @@ def evaluate_split(
 
 
 def _scorer(engine: Engine) -> Scorer:
-    """Who turns suites into precision and recall."""
+    """The function that turns a matching into precision and recall."""
     if engine == "pycocotools":
         from benchmark_eval.scoring.pycocotools_engine import score_with_pycocotools
 
@@ -314,6 +362,6 @@ def _scorer(engine: Engine) -> Scorer:
 
 
 def true_positive_confidence(data: SplitData) -> TruePositiveConfidence:
-    """The scores of a split's hits, and their true species' bands."""
+    """Confidence of the true positives of a split, with the band of their true species."""
     band = np.array([*data.categories.distance_band, ""])[data.gt_category]
     return TruePositiveConfidence(data.detections.score[data.local.true_positive], band)

@@ -98,8 +98,8 @@ def test_rounds_give_what_the_rule_says(contest, last_on_ties, block, rounds):
     taker, absorbed = slow_match(pairs, position, THRESHOLDS, ignored, last_on_ties)
     for t in range(len(THRESHOLDS)):
         for a in range(len(ignored)):
-            assert match.taker[t, a].tolist() == [taker.get((t, a, g), -1) for g in range(n_truth)]
-            assert sorted(match.absorbed[t][a].tolist()) == sorted(absorbed.get((t, a), ()))
+            assert match.gt_matches[t, a].tolist() == [taker.get((t, a, g), -1) for g in range(n_truth)]
+            assert sorted(match.crowd_matched[t][a].tolist()) == sorted(absorbed.get((t, a), ()))
 
 
 NUMBERS = st.one_of(
@@ -199,7 +199,7 @@ def test_the_centres_of_boxes_that_reach_the_floor_lie_near(at, w, v, shift, flo
     true = np.array([[at, 5.0, w, 10.0]])
     found = np.array([[at + shift * (w + v), 5.0, v, 10.0]])
     iou, _ = iou_of(found[0], true[0])
-    near = pairs_module._Near(found, true, pairs_module._centres(true), floor, crowd=False)
+    near = pairs_module._CandidateSearch(found, true, pairs_module._centres(true), floor, crowd=False)
     low, high = near.windows(np.array([0]), np.array([0]), 1)
     if iou >= floor:
         assert (low.tolist(), high.tolist()) == ([0], [1])
@@ -211,7 +211,7 @@ def test_the_centres_of_boxes_that_reach_the_floor_lie_near(at, w, v, shift, flo
 def pairs_of_two(true, found, floor):
     """The IoU that is found of one detection and one ground truth, alone on an image."""
     true, found = np.array([true], np.float64), np.array([found], np.float64)
-    near = pairs_module._Near(found, true, pairs_module._centres(true), floor, crowd=False)
+    near = pairs_module._CandidateSearch(found, true, pairs_module._centres(true), floor, crowd=False)
     low, high = near.windows(np.array([0]), np.array([0]), 1)
     return near.measure(0, low, high - low)[2].tolist()
 
@@ -254,7 +254,7 @@ def test_sides_that_are_lost_in_rounding_are_paired_as_pycocotools_does(at):
 def test_one_box_far_out_leaves_the_windows_of_the_others_narrow():
     boxes = np.array([[i * 100.0, 0.0, 50.0, 50.0] for i in range(40)])
     found = np.concatenate([boxes, [[1e13, 0.0, 50.0, 50.0], [-1e300, 0.0, 1.0, 1.0]]])
-    near = pairs_module._Near(found, boxes, pairs_module._centres(boxes), 0.5, crowd=False)
+    near = pairs_module._CandidateSearch(found, boxes, pairs_module._centres(boxes), 0.5, crowd=False)
     low, high = near.windows(np.zeros(42, np.int64), np.zeros(40, np.int64), 1)
     assert (high - low).tolist() == [1] * 40 + [40, 40]  # they alone are measured with all
 
