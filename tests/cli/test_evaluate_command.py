@@ -285,12 +285,12 @@ def test_report_says_which_loss_is_larger_and_who_is_taken_for_whom(place):
     text = report(place)
     # of 3 specimens 2 are found and 1 of these is rightly named
     assert (
-        "in-distribution (n = 3): 67 % of specimens found; 33 % lost to finding, "
-        "33 % to naming: both the same." in text
+        "in-distribution (n = 3): 67 % of specimens detected; 33 % missed, "
+        "33 % misidentified: both losses are equal." in text
     )
-    assert "no wrong name stands out: no species is called another one twice." in text
-    assert "wrong names that are congeners of the true species: 1 of 1 (100 %)." in text
-    assert "Most frequent wrong names" not in text
+    assert "no frequent confusion: no species is misidentified as the same one twice." in text
+    assert "misidentified as a congener: 1 of 1 (100 %)." in text
+    assert "Most frequent confusions" not in text
     found = read_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
     assert [(c.gt_species, c.pred_species, c.n, c.same_genus) for c in found] == [
         ("Genus0 species2", "Genus0 species1", 1, True)
@@ -319,13 +319,13 @@ def test_congeners_are_counted_over_all_wrong_names_and_single_ones_are_not_list
         per_species=scores,
     )
     text = render_text(result)
-    assert "wrong names that are congeners of the true species: 6 of 30 (20 %)." in text
-    assert "species2 called Genus0 species1, 2 of 1 found (same genus)." in text
+    assert "misidentified as a congener: 6 of 30 (20 %)." in text
+    assert "species2 identified as Genus0 species1, 2 of 1 detected (same genus)." in text
     assert text.count("Genus0 species2                 Genus0 species1") == 1
 
 
 def test_report_says_that_no_unseen_species_can_be_named_right(place):
-    told = "that ask for the species' name are 0 by construction"
+    told = "metrics that require the correct species are 0 by construction"
     assert run(place) == 0
     before, after = (place / "o/m_report.txt").read_text().split("\nsemantic_ood: ")
     assert told in after
@@ -334,7 +334,7 @@ def test_report_says_that_no_unseen_species_can_be_named_right(place):
 
 def test_report_of_a_perfect_model_blames_nobody(place):
     write_predictions(place / "p", "iid_test", [[*row, 0.9] for row in TRUTH])
-    assert "0 % lost to finding, 0 % to naming: nothing is lost." in report(place)
+    assert "0 % missed, 0 % misidentified: no losses." in report(place)
 
 
 def test_a_taxonomy_that_does_not_know_the_species_is_told(place, capsys):
@@ -369,7 +369,7 @@ def test_a_beetle_found_under_an_unlisted_name_is_told_apart_from_a_missed_one(p
     d = read_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
     assert d.detection_recall == 0.0  # as the benchmark's evaluator has it
     assert d.detection_recall_open_vocabulary == 1.0
-    assert "100.0% of specimens are found when boxes named as a species that" in text
+    assert "100 % of specimens detected if out-of-vocabulary detections" in text
 
 
 def test_categories_of_a_stray_file_and_two_ids_of_a_species_are_told(place, capsys):
@@ -381,5 +381,5 @@ def test_categories_of_a_stray_file_and_two_ids_of_a_species_are_told(place, cap
     path.write_text(json.dumps(tree))
     assert run(place, "--quiet") == 0
     told = capsys.readouterr().err
-    assert f"1 category (Stray species) of no split, from {ANNOTATIONS}/backup.json" in told
-    assert "categories 1 and 55 of iid_test have one name, Genus0 species1" in told
+    assert f"1 category (Stray species) listed by no split, only by {ANNOTATIONS}/backup.json" in told
+    assert "categories 1 and 55 of iid_test share the name Genus0 species1" in told
