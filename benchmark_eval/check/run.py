@@ -357,14 +357,14 @@ def _grid(manifest: Manifest) -> Iterator[Problem]:
     )
     wanted = "each condition with each seed, in each architecture"
     yield Problem("sweep", str(manifest.path), found, wanted)
-    for (architecture, regime, budget), cells in by_condition(absent):
+    for condition, cells in by_condition(absent).items():
         numbers = ", ".join(str(cell.seed) for cell in cells)
         yield Problem(
             "sweep",
             str(manifest.path),
             f"no seed {numbers}",
             wanted,
-            f"{architecture} {regime} {budget}",
+            f"{condition.architecture} {condition.regime} {condition.k_or_p}",
         )
 
 

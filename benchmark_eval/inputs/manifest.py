@@ -396,6 +396,14 @@ class _Reader:
                 )
 
 
+def condition_of(architecture: str, regime: str, k_or_p: str) -> Condition:
+    """The condition of these three texts; ``ValueError`` for an invalid regime or budget."""
+    parsed = parse_budget(regime, k_or_p) if regime in REGIMES else None
+    if parsed is None:
+        raise ValueError(f"not a condition: {regime!r} with k_or_p {k_or_p!r}")
+    return Condition(architecture, REGIMES.index(regime), *parsed)
+
+
 def budget_text(regime: str, k_or_p: str) -> str:
     """A budget for reading: ``k=5``, ``p=0.1``."""
     return f"{'p' if regime == 'incremental_natural' else 'k'}={k_or_p}"

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from benchmark_eval.core.atomic_write import write_text_atomic
 from benchmark_eval.core.text import counted
-from benchmark_eval.inputs.manifest import budget_text
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.report.captions import AWAY, CONFIDENCE, DATA, IMBALANCE, NAMING, PLOTS, TARGETS
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import cell, escape, listing, table
-from benchmark_eval.report.sentences import Facts, budget, condition, images
+from benchmark_eval.report.sentences import Facts, budget, images, label
 from benchmark_eval.results.registry import BAND_LABEL, HEADLINE, SPLIT_LABEL
 from benchmark_eval.sweep.completeness import by_condition
 from benchmark_eval.sweep.identical import without_false_intervals
@@ -190,7 +189,7 @@ def _headline(facts: Facts) -> list[str]:
     rows = [
         [
             escape(facts.look.label(name)),
-            condition(row) + facts.warned(row),
+            label(row.condition) + facts.warned(row),
             *(cell(row.metrics[metric], len(row.seeds)) for metric in SHOWN),
         ]
         for name, row in facts.best.items()
@@ -292,14 +291,14 @@ def _caveats(data: Aggregated) -> list[str]:
 def _missing(data: Aggregated) -> list[str]:
     lines = []
     several = Lookup(data).several
-    for (architecture, regime, k_or_p), cells in by_condition(data.missing):
-        place = f"{escape(architecture)}, " if several else ""
+    for condition, cells in by_condition(data.missing).items():
+        place = f"{escape(condition.architecture)}, " if several else ""
         gone = [
             f"seed {c.seed} ({escape(c.model)}: no result)" if c.model else f"seed {c.seed}"
             for c in cells
         ]
         rest = "" if any(c.model for c in cells) else " (not in the manifest)"
-        lines.append(f"- {place}{regime} {budget_text(regime, k_or_p)}: {listing(gone)}{rest}")
+        lines.append(f"- {place}{label(condition)}: {listing(gone)}{rest}")
     lines += [
         f"- The whole regime {regime}: not in the manifest"
         for regime in REGIMES
@@ -345,10 +344,10 @@ def _all_conditions(facts: Facts) -> list[str]:
     several = Lookup(data).several
     sources = {row.source for row in data.budget_curves}
     mixed = len(sources) > 1
-    costs = {(r.architecture, r.regime, r.k_or_p): r for r in data.budget_curves}
+    costs = {row.condition: row for row in data.budget_curves}
     rows = []
     for row in data.learning_curves:
-        cost = costs[row.architecture, row.regime, row.k_or_p]
+        cost = costs[row.condition]
         marked = f"{budget(row)} (incomplete)" if row.missing else budget(row)
         marked += facts.warned(row)
         rows.append(

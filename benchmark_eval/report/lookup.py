@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
-from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, CurveMetric
 from benchmark_eval.sweep.tables import Aggregated, CurveRow
 
@@ -42,10 +41,13 @@ class Lookup:
         self.table = table
         self.architectures = list(dict.fromkeys(row.architecture for row in table.learning_curves))
         self.budgets: dict[str, list[str]] = {}
-        for regime in REGIMES:
-            rows = [row for row in table.learning_curves if row.regime == regime]
-            if rows:
-                self.budgets[regime] = _in_order(rows)
+        for condition in sorted(
+            {row.condition for row in table.learning_curves},
+            key=lambda condition: (condition.regime_order, condition.value),
+        ):
+            budgets = self.budgets.setdefault(condition.regime, [])
+            if condition.k_or_p not in budgets:
+                budgets.append(condition.k_or_p)
 
     @property
     def regimes(self) -> list[str]:
@@ -131,13 +133,3 @@ class Lookup:
         own = self.seeds(metrics, architecture)
         text = self.short(architecture)
         return text if own == self.seeds(metrics) else f"{text} (n={own})"
-
-
-def _in_order(rows: Iterable[CurveRow]) -> list[str]:
-    from benchmark_eval.inputs.manifest import parse_budget
-
-    def order(row: CurveRow) -> float:
-        parsed = parse_budget(row.regime, row.k_or_p)
-        return parsed[0] if parsed else 0.0
-
-    return list(dict.fromkeys(row.k_or_p for row in sorted(rows, key=order)))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from benchmark_eval.core.intervals import UNDEFINED, Estimate
 from benchmark_eval.core.intervals import estimate as over_seeds
 from benchmark_eval.core.text import counted
-from benchmark_eval.inputs.manifest import budget_text
+from benchmark_eval.inputs.manifest import Condition, budget_text
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import MISSING, escape, estimate, listing, table
@@ -50,9 +50,7 @@ class Facts:
         self.doubtful |= {name for item in data.warnings for name in item.models}
         """The models that stand under the report's warnings."""
         self._doubtful_conditions = {
-            (model.architecture, model.regime, model.k_or_p)
-            for model in data.models
-            if model.model in self.doubtful
+            model.condition for model in data.models if model.model in self.doubtful
         }
 
     # -- helpers ---------------------------------------------------------------------------
@@ -63,8 +61,7 @@ class Facts:
 
     def warned(self, row: CurveRow) -> str:
         """`` (warnings)`` behind a condition with a model that has some."""
-        key = (row.architecture, row.regime, row.k_or_p)
-        return " (warnings)" if key in self._doubtful_conditions else ""
+        return " (warnings)" if row.condition in self._doubtful_conditions else ""
 
     def means(
         self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = INCONCLUSIVE
@@ -129,7 +126,7 @@ class Facts:
             # an incomplete sweep: each architecture is told at its own budgets
             for some in _alike(ends, lambda cells: [budget(cells[at]) for at in (0, -2, -1)]):
                 first, before, last = (next(iter(some.values()))[at] for at in (0, -2, -1))
-                label = BY_NAME[metric].metric.label
+                metric_label = BY_NAME[metric].metric.label
                 grown, step = (
                     {
                         name: compare(cells[-1].metrics[metric], cells[at].metrics[metric])
@@ -140,8 +137,8 @@ class Facts:
                 example = _largest(some, lambda cells: cells[-1].metrics[metric])
                 start, end = (some[example][at].metrics[metric] for at in (0, -1))
                 text = (
-                    f"- {regime}, from {budget(first)} to {budget(last)}: that {label} grows with "
-                    f"data {self.means(grown, 'holds', 'is wrong, it falls')}. "
+                    f"- {regime}, from {budget(first)} to {budget(last)}: that {metric_label} "
+                    f"grows with data {self.means(grown, 'holds', 'is wrong, it falls')}. "
                     f"{self._for(example)}it goes from {estimate(start)} to {estimate(end)}."
                 )
                 if first is not before:
@@ -176,20 +173,16 @@ class Facts:
         """
         rows = [row for row in self.look.table.learning_curves
                 if row.architecture == architecture and on_all_data(row)]  # fmt: skip
-        keys = {(row.regime, row.k_or_p) for row in rows}
+        conditions = {row.condition for row in rows}
         costs = {
             (row.n_images, row.n_specimens)
             for row in self.data.budget_curves
-            if row.architecture == architecture and (row.regime, row.k_or_p) in keys
+            if row.condition in conditions
         }
         # budgets that were counted and differ are not of one training set
         if len(rows) < 2 or len(costs) > 1 or not all(row.metrics[metric].n for row in rows):
             return None
-        models = [
-            model
-            for model in self.data.models
-            if model.architecture == architecture and (model.regime, model.k_or_p) in keys
-        ]
+        models = [model for model in self.data.models if model.condition in conditions]
         value = over_seeds(model.values[metric] for model in models)
         names, split = {model.model for model in models}, BY_NAME[metric].split
         copies = any(
@@ -403,13 +396,12 @@ class Facts:
 
     def density(self) -> list[str]:
         """Finding on single specimens against crowded images."""
+        best = {row.condition for row in self.best.values()}
         cells = {
             (row.architecture, row.stratum): row.metrics["image_mean_recall"]
             for row in self.data.density_curves
             if (row.split, row.band) == ("semantic_ood", "")
-            and row.architecture in self.best
-            and (row.regime, row.k_or_p)
-            == (self.best[row.architecture].regime, self.best[row.architecture].k_or_p)
+            and row.condition in best
             and row.metrics["image_mean_recall"].n
         }
         pairs = {
@@ -682,9 +674,9 @@ def budget(row: CurveRow | BudgetRow) -> str:
     return budget_text(row.regime, row.k_or_p)
 
 
-def condition(row: CurveRow) -> str:
+def label(condition: Condition) -> str:
     """``global_uniform k=5``."""
-    return f"{row.regime} {budget(row)}"
+    return f"{condition.regime} {budget_text(condition.regime, condition.k_or_p)}"
 
 
 def images(row: BudgetRow) -> str:

@@ -228,7 +228,7 @@ def assemble(
     identical = identical_files(collected.models)
     _warn_identical(identical)
     curves = _learning_curves(groups, collected.missing, means, identical)
-    best = {(r.architecture, r.regime, r.k_or_p) for r in best_conditions(curves).values()}
+    best = {row.condition for row in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
     return tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
@@ -411,9 +411,8 @@ def _operating(
     groups: Groups, curves: Sequence[tables.CurveRow], splits: Sequence[str]
 ) -> list[tables.OperatingRow]:
     rows = []
-    by_key = {(c.architecture, c.regime, c.k_or_p): models for c, models in groups.items()}
     for best in best_conditions(curves).values():
-        models = by_key[(best.architecture, best.regime, best.k_or_p)]
+        models = groups[best.condition]
         for split in [s for s in TEST_SPLITS if s in splits]:
             for at, confidence in enumerate(models[0].cuts[split]):
                 rows.append(
@@ -441,7 +440,7 @@ def _over_seeds(values: Sequence[np.float64]) -> Estimate:
 def _model_row(
     model: ModelResult,
     means: Mapping[str, Mapping[str, float | None]],
-    best: set[tuple[str, str, str]],
+    best: Collection[Condition],
 ) -> tables.ModelRow:
     entry = model.entry
     density = {
@@ -457,7 +456,7 @@ def _model_row(
         seed=entry.seed,
         values=model.values,
         targets=dict(means.get(entry.model_name, {})),
-        density=density if (entry.architecture, entry.regime, entry.k_or_p) in best else {},
+        density=density if entry.condition in best else {},
     )
 
 

@@ -11,7 +11,6 @@ from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles
-from benchmark_eval.sweep.targets import REGIME
 
 PREDICTIONS = "predictions/"
 """What a split's prediction file starts with in a summary's ``provenance.inputs``."""
@@ -45,19 +44,13 @@ def without_false_intervals(table: Aggregated) -> Aggregated:
 
     What is said and drawn of a sweep is said of this one, so that copies never pass for seeds.
     """
-    copied = {
-        (row.architecture, row.regime, row.k_or_p): set(row.identical)
-        for row in table.learning_curves
-        if row.identical
-    }
+    copied = {row.condition: set(row.identical) for row in table.learning_curves if row.identical}
     if not copied:
         return table
 
     def told(row: Any, split: str | None, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """``values`` on a split, or (None) across splits."""
-        k_or_p = getattr(row, "k_or_p", None) or row.k
-        regime = getattr(row, "regime", REGIME)
-        splits = copied.get((row.architecture, regime, k_or_p), set())
+        splits = copied.get(row.condition, set())
         hit = bool(splits) if split is None else split in splits
         return {key: _bare(value) if hit else value for key, value in values.items()}
 

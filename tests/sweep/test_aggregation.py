@@ -16,6 +16,7 @@ from benchmark_eval.cli.main import cli, main
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import aggregate, tables
 from benchmark_eval.sweep.identical import without_false_intervals
@@ -590,6 +591,24 @@ def test_aggregated_json_follows_its_schema_and_reads_back(sweep):
     path.write_bytes(tables.encode(msgspec.structs.replace(table, schema_version=99)))
     with pytest.raises(InputError, match="schema_version 99"):
         tables.load_tables(path)
+    row = msgspec.structs.replace(table.learning_curves[0], k_or_p="five")
+    path.write_bytes(tables.encode(msgspec.structs.replace(table, learning_curves=[row])))
+    with pytest.raises(InputError, match=r"with k_or_p 'five'.*aggregate again"):
+        tables.load_tables(path)
+
+
+def test_conditions_of_rows_are_those_of_the_manifest(sweep):
+    cells = [(("g", "a", GU, "all", 0), 0.5), (("i", "a", IN, "0.10", 0), 0.5)]
+    table = sweep.lay([*cells, (("t", "b", TA, "5.0", 0), 0.5)]).run()
+    wanted = [entry.condition for entry in read_manifest(sweep.manifest).in_table_order()]
+    assert [row.condition for row in table.learning_curves] == wanted
+    assert [row.condition for row in table.budget_curves] == wanted
+    assert [row.condition for row in table.models] == wanted
+    assert {row.condition for row in table.target_vs_nontarget} == {wanted[2]}
+    assert [str(condition) for condition in wanted] == [
+        "a global_uniform k=all", "a incremental_natural p=0.1",
+        "b incremental_uniform_targets k=5",
+    ]  # fmt: skip
 
 
 def test_text_that_a_spreadsheet_would_run_is_refused(sweep):
