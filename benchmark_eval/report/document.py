@@ -14,6 +14,11 @@ from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import cell, escape, listing, table
 from benchmark_eval.report.sentences import Facts, budget, images, label
 from benchmark_eval.results.registry import BAND_LABEL, HEADLINE, SPLIT_LABEL
+from benchmark_eval.sweep.comparisons import (
+    FALSE_OVER_DIFFERENCES,
+    FALSE_OVER_MEANS,
+    expected_false,
+)
 from benchmark_eval.sweep.completeness import by_condition
 from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
@@ -21,8 +26,6 @@ from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 REPORT = "report.md"
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
 """Columns of the headline table: AP@.5 is what readers know from elsewhere."""
-CHANCE_MEANS, CHANCE_DIFFERENCES = 0.005, 0.05
-"""How often two intervals part, and one interval leaves out 0, where there is no difference."""
 PLOTS_PLACE = "../plots"
 """Where the report looks for the plots, seen from its own folder."""
 
@@ -240,14 +243,14 @@ def _rules(facts: Facts) -> list[str]:
     The shares are those that ``benchmarks/seed_intervals.py`` finds for three seeds.
     """
     means, differences = facts.judged["means"], facts.judged["differences"]
-    chance = means * CHANCE_MEANS + differences * CHANCE_DIFFERENCES
+    chance = expected_false(means, differences)
     return [
         "- Two means, of two conditions or two architectures, are called different only where "
         "their intervals do not overlap (it *holds*, *buys more*). Where there is no "
-        f"difference, that errs in about {CHANCE_MEANS:.1%} of comparisons.",
+        f"difference, that errs in about {FALSE_OVER_MEANS:.1%} of comparisons.",
         "- A difference within each model (near minus far, head minus tail, a loss), or a number "
         "against a fixed one, *is clear* only where its own interval leaves out 0 (or that "
-        f"number). Where there is none, that errs in about {CHANCE_DIFFERENCES:.0%}.",
+        f"number). Where there is none, that errs in about {FALSE_OVER_DIFFERENCES:.0%}.",
         f"- Nothing is corrected for the number of comparisons. This report makes {means} of the "
         f"first kind and {differences} of the second: if there were nothing to find at all, about "
         f"{chance:.1f} of its statements would be wrong by chance. Trust what several "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
 from benchmark_eval.results.registry import CURVE_METRICS, CurveMetric
-from benchmark_eval.sweep.tables import Aggregated, CurveRow
+from benchmark_eval.sweep.tables import Aggregated
 
 BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRICS}
 
@@ -39,7 +39,7 @@ class Lookup:
 
     def __init__(self, table: Aggregated) -> None:
         self.table = table
-        self.architectures = list(dict.fromkeys(row.architecture for row in table.learning_curves))
+        self.architectures = table.architectures
         self.budgets: dict[str, list[str]] = {}
         for condition in sorted(
             {row.condition for row in table.learning_curves},
@@ -68,14 +68,6 @@ class Lookup:
         text = self.label(architecture)
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
-    def rows(self, architecture: str, regime: str) -> list[CurveRow]:
-        """The conditions of an architecture in a regime, by rising budget."""
-        return [
-            row
-            for row in self.table.learning_curves
-            if row.architecture == architecture and row.regime == regime
-        ]
-
     def series(self, architecture: str, regime: str, metric: str) -> Series:
         """One curve metric over a regime's budgets."""
         at = {budget: i for i, budget in enumerate(self.budgets[regime])}
@@ -88,7 +80,7 @@ class Lookup:
         ]
         points = [
             (at[row.k_or_p], row.metrics[metric])
-            for row in self.rows(architecture, regime)
+            for row in self.table.conditions(architecture, regime)
             if row.metrics[metric].n
         ]
         return Series(f"{architecture}|{regime}|{metric}", tuple(points), tuple(dots))

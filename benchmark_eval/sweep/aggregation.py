@@ -30,6 +30,7 @@ from benchmark_eval.pipeline.provenance_check import (
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
+from benchmark_eval.sweep.best import best_conditions
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
@@ -44,9 +45,6 @@ from benchmark_eval.sweep.summaries import (
 )
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
-
-BEST_BY = HEADLINE[0]
-"""The curve metric whose mean names the best condition of an architecture."""
 
 _LOG = logging.getLogger(__name__)
 # with the start of what is counted, so that 1 box and 2 boxes are alike
@@ -389,22 +387,6 @@ def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
                         )
                     )
     return rows
-
-
-def best_conditions(curves: Sequence[tables.CurveRow]) -> dict[str, tables.CurveRow]:
-    """Per architecture the condition with the highest mean of ``BEST_BY``, first on ties.
-
-    An architecture without one is left out.
-    """
-    best: dict[str, tuple[float, tables.CurveRow]] = {}
-    for row in curves:
-        mean = row.metrics[BEST_BY].mean
-        if mean is None:
-            continue
-        held = best.get(row.architecture)
-        if held is None or mean > held[0]:
-            best[row.architecture] = (mean, row)
-    return {architecture: row for architecture, (_, row) in best.items()}
 
 
 def _operating(

@@ -242,6 +242,19 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     operating_curves: list[OperatingRow]
     models: list[ModelRow]
 
+    @property
+    def architectures(self) -> list[str]:
+        """The architectures in table order."""
+        return list(dict.fromkeys(row.architecture for row in self.learning_curves))
+
+    def conditions(self, architecture: str, regime: str) -> list[CurveRow]:
+        """The conditions of an architecture in a regime, by increasing budget."""
+        return [
+            row
+            for row in self.learning_curves
+            if (row.architecture, row.regime) == (architecture, regime)
+        ]
+
 
 PARTS = ("mean", "std", "n", "ci95_low", "ci95_high")
 """The columns of an estimate, as ``<metric>_<part>``."""
