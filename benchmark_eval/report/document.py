@@ -20,7 +20,6 @@ from benchmark_eval.sweep.comparisons import (
     expected_false,
 )
 from benchmark_eval.sweep.completeness import by_condition
-from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
@@ -53,7 +52,6 @@ def discard_report(output_dir: str | Path) -> None:
 
 def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: str = "svg") -> str:
     """The text of ``report.md``."""
-    table = without_false_intervals(table)
     facts = Facts(table)
     targets = any(row.split == "iid_test" and row.AP_50.n for row in table.target_species_curves)
 

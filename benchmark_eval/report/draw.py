@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.report.captions import PLOTS
-from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import Aggregated
 
 if TYPE_CHECKING:
@@ -67,7 +66,6 @@ def write_plots(
     if unknown:
         raise UsageError(f"no such plot: {', '.join(unknown)}; there are {', '.join(known)}")
     paint = painters()
-    table = without_false_intervals(table)
     written: list[Path] = []
     for name in wanted:
         with figures.house_style():

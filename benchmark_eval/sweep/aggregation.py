@@ -34,7 +34,11 @@ from benchmark_eval.sweep.best import best_conditions
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
-from benchmark_eval.sweep.identical import identical_files, shared_splits
+from benchmark_eval.sweep.identical import (
+    identical_files,
+    shared_splits,
+    without_intervals_of_copies,
+)
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -228,7 +232,7 @@ def assemble(
     curves = _learning_curves(groups, collected.missing, means, identical)
     best = {row.condition for row in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
-    return tables.Aggregated(
+    table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
         inputs=_inputs(manifest, collected, exact, own),
         benchmark=_benchmark_facts(benchmark),
@@ -245,6 +249,7 @@ def assemble(
         operating_curves=_operating(groups, curves, splits),
         models=[_model_row(model, means, best) for model in collected.models],
     )
+    return without_intervals_of_copies(table)
 
 
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:

@@ -65,9 +65,9 @@ class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
 
     ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
-    ``identical`` are the splits on which some of the seeds have the same prediction file, so that
-    n and interval there are not those of independent seeds. ``differences`` are those within a
-    model, by the names of ``sweep.differences``.
+    ``identical`` are the splits on which some of the seeds have the same prediction file: n counts
+    these seeds, but there is no interval. ``differences`` are those within a model, by the names of
+    ``sweep.differences``.
     """
 
     seeds: list[int]

@@ -19,7 +19,6 @@ from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import aggregate, tables
-from benchmark_eval.sweep.identical import without_false_intervals
 
 GU, IN, TA = BUDGETS
 
@@ -255,14 +254,41 @@ def test_identical_prediction_files_are_told_in_table_and_log(sweep, caplog):
     assert one["identical_predictions"] == "iid_test; semantic_ood"
     assert five["identical_predictions"] == ""
     assert "the same prediction file on iid_test for m0, m1, m3" in caplog.text
-    bare = without_false_intervals(table)
-    assert bare.learning_curves[0].metrics["iid_AP_50"].ci95_low is None
-    assert bare.learning_curves[0].metrics["iid_AP_50"].n == 3
-    assert bare.learning_curves[0].metrics["inat_AP_50"].ci95_low is not None
-    assert bare.learning_curves[0].metrics["novelty_det_AUROC"].ci95_low is None
-    assert bare.learning_curves[1] == table.learning_curves[1]
-    kept = {row.split: row.metrics["recall"].ci95_low for row in bare.density_curves[:24]}
-    assert [split for split, low in kept.items() if low is not None] == ["inat_test"]
+
+
+def test_seeds_with_the_same_prediction_file_have_no_interval_in_any_table(sweep):
+    def made(iid, value):
+        files = {"iid_test": iid, "semantic_ood": "e" if iid == "d" else iid}
+        return {"value": value, "predictions": files, "species_ap": {1: 0.2, 3: 0.3, 5: 0.4}}
+
+    copies = [((f"c{s}", "a", TA, "1", s), made("d", 0.5 + s / 100)) for s in range(3)]
+    seeds = [((f"s{s}", "a", TA, "5", s), made(f"f{s}", 0.3 + s / 100)) for s in range(3)]
+    table = sweep.lay([*copies, *seeds]).run()
+    assert tables.load_tables(sweep.output / tables.AGGREGATED) == table
+    copied, independent = table.learning_curves
+    for name, has_interval in (
+        ("iid_AP_50", False), ("inat_AP_50", True), ("novelty_det_AUROC", False),
+    ):  # fmt: skip
+        assert copied.metrics[name].n == 3
+        assert (copied.metrics[name].ci95_low is not None) is has_interval, name
+        assert independent.metrics[name].ci95_low is not None, name
+    assert all(value.ci95_low is None for value in copied.differences.values())
+    one, five = sweep.table("learning_curves.csv")
+    for end in ("ci95_low", "ci95_high"):
+        assert one[f"iid_AP_50_{end}"] == ""
+        assert one[f"inat_AP_50_{end}"] != ""
+        assert five[f"iid_AP_50_{end}"] != ""
+    for name, stem in (
+        ("density_curves.csv", "recall_"),
+        ("operating_curves.csv", "recall_"),
+        ("target_species_curves.csv", "AP_50_"),
+        ("target_vs_nontarget.csv", "gap_AP_50_"),
+    ):
+        rows = [row for row in sweep.table(name) if row.get("k_or_p", row.get("k")) == "1"]
+        empty = {
+            row["split"] for row in rows if row[f"{stem}n"] == "3" and not row[f"{stem}ci95_low"]
+        }
+        assert empty == {"iid_test", "semantic_ood"} & {row["split"] for row in rows}, name
 
 
 def test_a_metric_that_is_undefined_everywhere_is_empty_with_n_0(sweep):
