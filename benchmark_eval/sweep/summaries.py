@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
+from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
 from benchmark_eval.results import schema as results
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.custom_metrics import CustomMetrics
@@ -229,7 +229,7 @@ def extract(
     return ModelResult(
         entry=entry,
         values={
-            **{metric.name: read(evaluation) for metric, read in _curve_readers()},
+            **{name: read(evaluation) for name, read in _CURVE_READERS},
             **(own.values(evaluation) if own else {}),
         },
         species={
@@ -262,31 +262,53 @@ def _float(value: float | None) -> float | None:
 
 
 def reader(path: Sequence[str]) -> Callable[[results.Evaluation], float | None]:
-    """A function that fetches the number at ``path`` (JSON keys), None where there is none."""
+    """A function that reads the number at ``path`` (JSON keys) of a summary.
+
+    None if the summary lacks it, as on a split that was not evaluated. Raises ValueError if no
+    summary can have such a path.
+    """
+    steps = _steps(path)
 
     def read(evaluation: results.Evaluation) -> float | None:
         node: Any = evaluation
-        for key in path:
-            if isinstance(node, dict):
-                node = node.get(key)
-            elif isinstance(node, msgspec.Struct):
-                node = getattr(node, _attributes(type(node)).get(key, ""), None)
-            else:
+        for is_key, name in steps:
+            node = node.get(name) if is_key else getattr(node, name)
+            if node is None or node is msgspec.UNSET:
                 return None
-        return None if node is None or node is msgspec.UNSET else float(node)
+        return float(node)
 
     return read
 
 
-@cache
-def _attributes(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """Attribute by JSON key."""
-    return {item.encode_name: item.name for item in msgspec.structs.fields(kind)}
+def _steps(path: Sequence[str]) -> list[tuple[bool, str]]:
+    """Each step of ``path``: whether it is a key of a dict, and its key or attribute."""
+    kinds = [msgspec.inspect.type_info(results.Evaluation)]
+    steps = []
+    for key in path:
+        fields = [
+            (False, field.name, field.type)
+            for kind in kinds
+            if isinstance(kind, msgspec.inspect.StructType)
+            for field in kind.fields
+            if field.encode_name == key
+        ]
+        fields += [
+            (True, key, kind.value_type)
+            for kind in kinds
+            if isinstance(kind, msgspec.inspect.DictType) and key in (*TEST_SPLITS, *OOD_BANDS)
+        ]
+        if not fields:
+            raise ValueError(f"no summary has {key!r} of {'.'.join(path)}")
+        is_key, name, kind = fields[0]
+        steps.append((is_key, name))
+        kinds = list(kind.types) if isinstance(kind, msgspec.inspect.UnionType) else [kind]
+    numbers = (msgspec.inspect.FloatType, msgspec.inspect.IntType)
+    if not any(isinstance(kind, numbers) for kind in kinds):
+        raise ValueError(f"{'.'.join(path)} of a summary is not a number")
+    return steps
 
 
-@cache
-def _curve_readers() -> tuple[tuple[Any, Callable[[results.Evaluation], float | None]], ...]:
-    return tuple((metric, reader(metric.path)) for metric in CURVE_METRICS)
+_CURVE_READERS = tuple((metric.name, reader(metric.path)) for metric in CURVE_METRICS)
 
 
 def _strangers(
