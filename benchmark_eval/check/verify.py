@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import open_input
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
@@ -138,7 +138,9 @@ def _verify(results: str | Path, config: Config | None, progress: Progress | Non
     if not eval_dir.is_dir():
         raise UsageError(f"{root} is no folder of results")
     verified = Verified()
-    summaries = find_summaries(eval_dir, verified.problems)
+    duplicates = Problems()
+    summaries = find_summaries(eval_dir, duplicates)
+    verified.problems += duplicates.all()
     tables = next((p for p in (root / "aggregated", root) if (p / AGGREGATED).is_file()), None)
     if not summaries and tables is None:
         raise UsageError(f"{root} holds no <model>_summary.json and no {AGGREGATED}")

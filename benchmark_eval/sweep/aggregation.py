@@ -18,7 +18,7 @@ import numpy as np
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
 from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
@@ -182,7 +182,7 @@ def build(
     own: CustomMetrics | None = None,
 ) -> tables.Aggregated:
     """Every table of a sweep, nothing written."""
-    problems: list[Problem] = []
+    problems = Problems()
     collected = Collected((), (), ())
     try:
         collected = collect(
@@ -193,11 +193,11 @@ def build(
             exclude=exclude,
             own=own,
         )
-    except InputError as fault:
-        problems += fault.problems
+    except InputError as error:
+        problems.extend(error.problems)
     exact = _exact_budgets(manifest, benchmark, problems)
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     return assemble(manifest, collected, benchmark, exact, own)
 
 
@@ -303,7 +303,7 @@ class _Cost:
 
 
 def _exact_budgets(
-    manifest: Manifest, benchmark: Benchmark, problems: list[Problem]
+    manifest: Manifest, benchmark: Benchmark, problems: Problems
 ) -> dict[Path, ExactBudget]:
     """The budget in every file of training annotations that the manifest names."""
     paths = dict.fromkeys(
@@ -315,8 +315,8 @@ def _exact_budgets(
     for path in paths:
         try:
             found[path] = exact_budget(path, benchmark)
-        except InputError as fault:
-            problems += fault.problems
+        except InputError as error:
+            problems.extend(error.problems)
     return found
 
 

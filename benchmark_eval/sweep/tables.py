@@ -18,7 +18,8 @@ import msgspec
 from benchmark_eval.core.atomic_write import write_together
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import Estimate
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_or_report
 from benchmark_eval.inputs.manifest import Condition, condition_of
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
@@ -461,47 +462,41 @@ T = TypeVar("T")
 
 
 def load_tables(path: str | Path) -> Aggregated:
-    """Read an ``aggregated.json``; InputError when it is none or of another schema version."""
+    """Read an ``aggregated.json``; InputError for any other file or another schema version."""
     path = Path(path)
+    problems = Problems(str(path))
+    data = read_or_report(path, problems)
+    if data is None:
+        raise InputError(problems.all())
     try:
-        table = msgspec.json.decode(path.read_bytes(), type=Aggregated)
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        wanted = f"an {AGGREGATED} of schema version {SCHEMA_VERSION}"
-        cause = "cut off, or of another version of the package: aggregate again"
-        raise InputError(
-            [Problem("not-aggregated", str(path), str(fault), wanted, cause=cause)]
-        ) from fault
-    if table.schema_version != SCHEMA_VERSION:
-        found = f"schema_version {table.schema_version}"
-        raise InputError(
-            [
-                Problem(
-                    "schema-version",
-                    str(path),
-                    found,
-                    f"schema_version {SCHEMA_VERSION}",
-                    cause="written by another version of the package: aggregate again",
-                )
-            ]
+        table = msgspec.json.decode(data, type=Aggregated)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problems.add(
+            "not-aggregated",
+            f"text that cannot be decoded: {error}",
+            f"an {AGGREGATED} of schema version {SCHEMA_VERSION}",
+            cause="truncated, or written by another version of the package: aggregate again",
         )
+        raise InputError(problems.all()) from error
+    if table.schema_version != SCHEMA_VERSION:
+        problems.add(
+            "schema-version",
+            f"schema_version {table.schema_version}",
+            f"schema_version {SCHEMA_VERSION}",
+            cause="written by another version of the package: aggregate again",
+        )
+        raise InputError(problems.all())
     try:
         for row in _rows_of_conditions(table):
             _ = row.condition
     except ValueError as error:
-        raise InputError(
-            [
-                Problem(
-                    "not-aggregated",
-                    str(path),
-                    str(error),
-                    "a regime of the benchmark and one of its budgets",
-                    cause="edited manually: aggregate again",
-                )
-            ]
-        ) from error
+        problems.add(
+            "not-aggregated",
+            str(error),
+            "a regime of the benchmark and one of its budgets",
+            cause="edited manually: aggregate again",
+        )
+        raise InputError(problems.all()) from error
     return table
 
 

@@ -463,7 +463,7 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     assert "'gone'" in problems["missing-summary"].found
     assert "global_uniform k=3, seed 0" in problems["missing-summary"].found
     assert problems["other-benchmark"].found.endswith("with another species_taxonomy.csv")
-    assert "'loose' has 0.3" in problems["other-options"].found
+    assert "0.3 for 'loose'" == problems["other-options"].found
     assert problems["other-options"].field == "config.iou_threshold"
     assert "evaluate the model again" in problems["schema-version"].cause
     assert not sweep.output.exists()
