@@ -89,7 +89,7 @@ def _grid_cell(
     panel.text(x, y + 0.27, f"n={value.n}", ha="center", va="center", color=ink, fontsize=8)
 
 
-def against_others(table: Aggregated) -> Figure:
+def target_vs_nontarget(table: Aggregated) -> Figure:
     """Target species, all others, and the gap between them, by k."""
     title = "AP@.5 of target species against all others, in-distribution"
     rows = [row for row in table.target_vs_nontarget if row.split == SPLIT]
