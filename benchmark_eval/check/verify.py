@@ -351,25 +351,25 @@ def _again(
     verified: Verified,
 ) -> None:
     """Aggregate again and compare every number."""
-    from benchmark_eval.sweep.aggregation import build
-    from benchmark_eval.sweep.custom_metrics import load_custom_metrics
+    from benchmark_eval.sweep.aggregation import assemble, read_sweep
 
     assert config.manifest is not None
-    own = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
     try:
-        again = build(
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=read_manifest(config.manifest),
+            manifest=config.manifest,
             benchmark=benchmark,
             allow_missing=True,
             exclude=[cell.model for cell in table.missing if cell.model],
-            own=own,
+            custom_metrics=config.custom_metrics,
         )
     except InputError as fault:
         told = set(verified.problems)
         verified.problems += [problem for problem in fault.problems if problem not in told]
         return
-    verified.compare(path, encode(again), "the summaries, the manifest and the benchmark give")
+    verified.compare(
+        path, encode(assemble(read)), "the summaries, the manifest and the benchmark give"
+    )
 
 
 def differences(verified: Verified) -> Iterator[str]:

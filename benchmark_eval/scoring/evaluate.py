@@ -18,13 +18,6 @@ from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import OnInvalid, Predictions, check_predictions
-from benchmark_eval.pipeline.provenance_check import (
-    OF_A_MODEL,
-    read_stamp,
-    require_promised,
-    require_promised_benchmark,
-    require_promised_options,
-)
 from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
 from benchmark_eval.results.schema import (
     SCHEMA_VERSION,
@@ -199,7 +192,6 @@ def evaluate_to_files(
     on_invalid: OnInvalid = "error",
     detections: bool = True,
     quiet: bool = True,
-    stamp: str | Path | None = None,
 ) -> Evaluation:
     """Score one model and write its files into ``output_dir``: all of them or none.
 
@@ -229,8 +221,6 @@ def evaluate_to_files(
         Whether to write ``<model>_detections.csv``, one row per true positive.
     quiet : bool, default True
         If False, print the text report.
-    stamp : str or Path, optional
-        For the workflow: the file that says which inputs the job was planned with.
 
     Returns
     -------
@@ -276,33 +266,42 @@ def evaluate_to_files(
     >>> folder.cleanup()
     """
     from benchmark_eval.inputs.model_names import name_problem
-    from benchmark_eval.results.writers import write_evaluation
 
     fault = name_problem(model_name)
     if fault:
         raise UsageError(f"model name {model_name!r}: {fault}")
     options = Options(tuple(splits), iou, engine, on_invalid)
-    promised = None if stamp is None else read_stamp(stamp, *OF_A_MODEL)
     loaded = open_benchmark(benchmark)
-    if stamp is not None:
-        state = Path(stamp).resolve().parents[1]
-        require_promised_benchmark(state, loaded.digests, benchmark)
     evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
-    if promised is not None:
-        inputs = evaluation.provenance.inputs
-        read = {s: inputs[f"predictions/{s}"] for s in options.splits}
-        require_promised(promised["predictions"], read, "predictions of")
-        require_promised_options(promised, evaluation)
-    report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
+    write_results(evaluation, loaded, hits if detections else None, output_dir, quiet=quiet)
+    return evaluation
+
+
+def write_results(
+    evaluation: Evaluation,
+    benchmark: Benchmark,
+    hits: list[TruePositiveTable] | None,
+    output_dir: str | Path,
+    *,
+    quiet: bool = True,
+) -> None:
+    """Write a model's files, all or none of them; log its warnings and notes.
+
+    ``hits`` are the tables of ``<model>_detections.csv``, None for no such file. Prints the report
+    unless ``quiet``.
+    """
+    from benchmark_eval.results.writers import write_evaluation
+
+    model = evaluation.model
+    report = write_evaluation(evaluation, benchmark, hits, output_dir)
     if not quiet:
         print(report)
     for split, result in evaluation.per_split.items():
         for warning in result.warnings:
-            print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
-            log.info("%s, %s: warning: %s", model_name, split, warning)
+            print(f"warning: {model}, {split}: {warning}", file=sys.stderr)
+            log.info("%s, %s: warning: %s", model, split, warning)
         for note in result.notes:
-            log.info("%s, %s: %s", model_name, split, note)
-    return evaluation
+            log.info("%s, %s: %s", model, split, note)
 
 
 def evaluate(
