@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,13 @@ from benchmark_eval.results.schema import Evaluation
 from benchmark_eval.sweep import tables
 
 PACKAGE = Path(benchmark_eval.__file__).parent
-PARTS = {
-    "Scoring one model": ("inputs", "scoring", "scoring/metrics", "results"),
-    "Sweeps": ("training", "sweep"),
-    "Plots and report": ("report",),
-    "Converters": ("formats",),
-    "VOC-style mAP": ("voc",),
-    "Synthetic data": ("synthetic",),
-    "Workflow": ("pipeline",),
-}
-"""Pages of the Python reference and the folders of the package that they show."""
+API_INTRODUCTION = """Import these names from `benchmark_eval`:
+
+```python
+from benchmark_eval import run_evaluation
+```
+
+Everything else in the package may change without notice."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -59,7 +56,7 @@ def made() -> dict[str, str]:
             f"reference/{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False)
             for name, schema in schemas.items()
         },
-        **{f"reference/python/{slug(part)}.md": text for part, text in python_pages()},
+        "reference/api.md": api_page(),
     }
 
 
@@ -68,11 +65,6 @@ def _schema(name: str) -> dict[str, Any]:
         (PACKAGE / f"inputs/schemas/{name}.schema.json").read_bytes()
     )
     return schema
-
-
-def slug(title: str) -> str:
-    """A title as a file's name."""
-    return title.lower().replace(" ", "-")
 
 
 def keys_page(schema: Mapping[str, Any]) -> str:
@@ -137,21 +129,7 @@ def commands_page() -> str:
     return "\n".join(lines)
 
 
-def python_pages() -> Iterator[tuple[str, str]]:
-    """Title and text of each page of the Python reference."""
-    for title, folders in PARTS.items():
-        yield title, python_page(title, [name for folder in folders for name in modules(folder)])
-
-
-def modules(folder: str) -> list[str]:
-    """Public modules of a folder of the package, without the package's own name in front."""
-    paths = sorted((PACKAGE / folder).glob("*.py"))
-    names = [path.stem for path in paths if not path.stem.startswith("_")]
-    package = folder.replace("/", ".")
-    return [package, *(f"{package}.{name}" for name in names)]
-
-
-def python_page(title: str, names: list[str]) -> str:
-    """A page that shows the docstrings of modules."""
-    shown = "\n\n".join(f"::: benchmark_eval.{name}" for name in names)
-    return f"# {title}\n\n{shown}\n"
+def api_page() -> str:
+    """The public names of the package, and no others."""
+    shown = "\n\n".join(f"::: benchmark_eval.{name}" for name in benchmark_eval.__all__)
+    return f"# Python API\n\n{API_INTRODUCTION}\n\n{shown}\n"

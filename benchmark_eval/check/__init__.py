@@ -8,6 +8,6 @@ about the benchmark are added, and all of it is told in blocks, one a kind.
 from __future__ import annotations
 
 from benchmark_eval.check.report import CheckReport
-from benchmark_eval.check.run import Request, read_request, run_check
+from benchmark_eval.check.run import check_inputs
 
-__all__ = ["CheckReport", "Request", "read_request", "run_check"]
+__all__ = ["CheckReport", "check_inputs"]

@@ -27,12 +27,11 @@ from benchmark_eval.inputs.prediction_files import (
     pattern_problems,
     predictions_file,
 )
-
-DEFAULT_CONFIG = Path("config", "config.yaml")
+from benchmark_eval.inputs.predictions import OnInvalid
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class _Request:
     """What to check. ``problems`` are those of the config, whose sound keys ``config`` holds.
 
     Only where there are any can ``config.benchmark_dir`` be missing or no folder.
@@ -42,15 +41,96 @@ class Request:
     problems: tuple[Problem, ...] = ()
 
 
-def read_request(configfile: str | Path | None = None, **given: Any) -> Request:
+def check_inputs(
+    config: str | Path | None = None,
+    *,
+    benchmark_dir: str | Path | None = None,
+    predictions_dir: str | Path | None = None,
+    manifest: str | Path | None = None,
+    splits: Sequence[str] | None = None,
+    on_invalid: OnInvalid | None = None,
+    allow_missing: bool | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Find every problem of a benchmark, a manifest, a config and all prediction files.
+
+    Parameters
+    ----------
+    config : str or Path, optional
+        The YAML configuration of a sweep. An option below, where given, takes precedence over
+        the key of the same name.
+    benchmark_dir : str or Path, optional
+        The unpacked benchmark. Required unless ``config`` names it.
+    predictions_dir : str or Path, optional
+        Folder of ``<model>/<split>_predictions.json[.gz]``, or of the files of one model.
+    manifest : str or Path, optional
+        The manifest of the sweep (CSV). Without it, all models in ``predictions_dir`` are
+        checked.
+    splits : sequence of str, optional
+        The splits whose predictions are checked; by default the three test splits.
+    on_invalid : {"error", "drop"}, optional
+        With ``"drop"``, invalid records of prediction files are warnings instead of problems.
+    allow_missing : bool, optional
+        With True, missing prediction files are warnings instead of problems.
+    jobs : int, optional
+        Number of processes that read prediction files; by default one per core. The report does
+        not depend on it.
+    progress : callable, optional
+        Called with (what, done, total) after each file.
+
+    Returns
+    -------
+    CheckReport
+        All findings. ``count("problem")``, ``count("warning")`` and ``count("note")`` give their
+        numbers, ``text()`` the report as text, ``to_dict()`` the report as plain dicts and lists.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to check: the config cannot be read, or no benchmark is named.
+
+    Notes
+    -----
+    Problems of the inputs are collected in the report, not raised. A likely mistake, such as
+    shifted category ids or normalised coordinates (0-1) instead of pixels, is reported with its
+    evidence. The page "Trust" of the documentation lists every kind of finding.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import check_inputs, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> report = check_inputs(
+    ...     benchmark_dir=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir,
+    ...     manifest=made.manifest,
+    ...     jobs=1,
+    ... )
+    >>> report.count("problem"), report.n_models, report.n_files
+    (0, 1, 3)
+    >>> folder.cleanup()
+    """
+    request = _read_request(
+        config,
+        benchmark_dir=benchmark_dir,
+        predictions_dir=predictions_dir,
+        manifest=manifest,
+        splits=None if splits is None else list(splits),
+        on_invalid=on_invalid,
+        allow_missing=allow_missing,
+    )
+    return _check(request, jobs, progress)
+
+
+def _read_request(configfile: str | Path | None, **given: Any) -> _Request:
     """What a config file and single keys given beside it (None is not given) ask to check.
 
-    Without either, ``config/config.yaml`` is read. Raises UsageError where that leaves nothing
-    to check: a config that cannot be read, or a sound one that names no benchmark.
+    Raises UsageError where that leaves nothing to check: a config that cannot be read, or a sound
+    one that names no benchmark.
     """
     keys = {key: value for key, value in given.items() if value is not None}
-    if configfile is None and not keys and DEFAULT_CONFIG.is_file():
-        configfile = DEFAULT_CONFIG
     raw: object = {}
     if configfile is not None:
         try:
@@ -79,7 +159,7 @@ def read_request(configfile: str | Path | None = None, **given: Any) -> Request:
             f"no benchmark to check: give --benchmark-dir, or set benchmark_dir in {source}"
         )
     problems += _absent_folders(config, source)
-    return Request(config, tuple(problems))
+    return _Request(config, tuple(problems))
 
 
 def _absent_folders(config: Config, source: str) -> Iterator[Problem]:
@@ -96,13 +176,8 @@ def _absent_folders(config: Config, source: str) -> Iterator[Problem]:
         yield Problem("missing-folder", source, found, wanted, field=key, cause=cause)
 
 
-def run_check(
-    request: Request, *, jobs: int | None = None, progress: Progress | None = None
-) -> CheckReport:
-    """Check everything that ``request`` names; ``jobs`` processes read prediction files.
-
-    ``progress`` is told (what, done, in all). The report does not depend on ``jobs``.
-    """
+def _check(request: _Request, jobs: int | None, progress: Progress | None) -> CheckReport:
+    """Check everything that ``request`` names."""
     config = request.config
     manifest: Manifest | None = None
     faults: Sequence[Problem] = ()
@@ -215,7 +290,7 @@ def _folders_once(problems: Sequence[Problem], splits: Sequence[str]) -> list[Pr
     return kept
 
 
-def _of_config(request: Request, manifest: Manifest | None) -> list[Problem]:
+def _of_config(request: _Request, manifest: Manifest | None) -> list[Problem]:
     """Problems of the config; an absent predictions_dir is none where no model needs it."""
     needless = manifest is not None and all(m.predictions_dir for m in manifest.models)
     return [

@@ -20,14 +20,20 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
-from benchmark_eval.inputs.config import Config
+from benchmark_eval.inputs.config import Config, read_config
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.inputs.prediction_files import find_prediction_files
 from benchmark_eval.results.schema import Evaluation, decode_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
-from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, to_csv
-from benchmark_eval.sweep.tables import read_aggregated as read_tables
+from benchmark_eval.sweep.tables import (
+    AGGREGATED,
+    CSV_FILES,
+    Aggregated,
+    encode,
+    load_tables,
+    to_csv,
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -65,15 +71,68 @@ class Verified:
             )
 
 
-def verify(
-    results: str | Path, config: Config | None = None, progress: Progress | None = None
+def verify_results(
+    results: str | Path, config: str | Path | None = None, *, progress: Progress | None = None
 ) -> Verified:
-    """Compare results with what they were made from; ``UsageError`` where there are none.
+    """Compare results with each other and with the files they were computed from.
 
-    ``results`` is the folder that the workflow leaves (``models/``, ``aggregated/``), or one with
-    summaries. With ``config``, which names benchmark, predictions and manifest, those are digested
-    too and the tables of the sweep made again.
+    Parameters
+    ----------
+    results : str or Path
+        The results folder of the workflow (with ``models/`` and ``aggregated/``), or a folder
+        with ``<model>_summary.json`` files.
+    config : str or Path, optional
+        The YAML configuration of the sweep. Without it, or if it names no data, prediction
+        files and manifest are not compared.
+    progress : callable, optional
+        Called with (what, done, total) after each model.
+
+    Returns
+    -------
+    Verified
+        ``problems`` lists every file that differs, ``not_compared`` what could not be compared
+        and why; ``n_models`` and ``n_files`` count what was compared.
+
+    Raises
+    ------
+    UsageError
+        ``results`` is not a folder with results.
+    InputError
+        The config is not valid.
+
+    Notes
+    -----
+    Whatever can be computed again from the files in the folder is computed again and compared
+    byte by byte: the tables and the report of a model from its summary, the tables of the sweep
+    from the summaries. Other inputs are compared by their SHA-256. Nothing is written. The page
+    "Trust" of the documentation lists what is found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import evaluate_to_files, make_synthetic, verify_results
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> _ = evaluate_to_files(
+    ...     benchmark=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
+    ...     output_dir=folder.name,
+    ...     model_name="alder_gu_kall_s0",
+    ... )
+    >>> verify_results(folder.name).problems
+    []
+    >>> table = Path(folder.name, "alder_gu_kall_s0_summary.csv")
+    >>> _ = table.write_text(table.read_text().replace("AP_50", "AP50"))
+    >>> [Path(problem.file).name for problem in verify_results(folder.name).problems]
+    ['alder_gu_kall_s0_summary.csv']
+    >>> folder.cleanup()
     """
+    known = None if config is None else read_config(config)
+    return _verify(results, None if known is None or known.unset() else known, progress)
+
+
+def _verify(results: str | Path, config: Config | None, progress: Progress | None) -> Verified:
     root = Path(results)
     eval_dir = root / "models" if (root / "models").is_dir() else root
     if not eval_dir.is_dir():
@@ -246,7 +305,7 @@ def _tables(
     """The sweep's tables against the summaries, their CSV files and report against them."""
     path = folder / AGGREGATED
     try:
-        table = read_tables(path)
+        table = load_tables(path)
     except InputError as fault:
         verified.problems += fault.problems
         return
@@ -292,25 +351,25 @@ def _again(
     verified: Verified,
 ) -> None:
     """Aggregate again and compare every number."""
-    from benchmark_eval.sweep.aggregation import build
-    from benchmark_eval.sweep.custom_metrics import load_custom_metrics
+    from benchmark_eval.sweep.aggregation import assemble, read_sweep
 
     assert config.manifest is not None
-    own = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
     try:
-        again = build(
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=read_manifest(config.manifest),
+            manifest=config.manifest,
             benchmark=benchmark,
             allow_missing=True,
             exclude=[cell.model for cell in table.missing if cell.model],
-            own=own,
+            custom_metrics=config.custom_metrics,
         )
     except InputError as fault:
         told = set(verified.problems)
         verified.problems += [problem for problem in fault.problems if problem not in told]
         return
-    verified.compare(path, encode(again), "the summaries, the manifest and the benchmark give")
+    verified.compare(
+        path, encode(assemble(read)), "the summaries, the manifest and the benchmark give"
+    )
 
 
 def differences(verified: Verified) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -48,19 +49,22 @@ def command(
     Options stand above the keys of the config. Exit code 0: no problem (there may be warnings
     and notes), 1: problems, 2: could not run.
     """
-    from benchmark_eval.check import read_request, run_check
+    from benchmark_eval.check import check_inputs
     from benchmark_eval.core.memory import keep_freed_memory
 
     keep_freed_memory()
-    request = read_request(
-        configfile,
-        benchmark_dir=benchmark_dir,
-        manifest=manifest,
-        predictions_dir=predictions_dir,
-        splits=list(splits) or None,
-    )
+    default = Path("config", "config.yaml")
+    given = (configfile, benchmark_dir, manifest, predictions_dir, splits or None)
     with progress_bar(shown=not quiet) as progress:
-        report = run_check(request, jobs=jobs, progress=progress)
+        report = check_inputs(
+            default if set(given) == {None} and default.is_file() else configfile,
+            benchmark_dir=benchmark_dir,
+            manifest=manifest,
+            predictions_dir=predictions_dir,
+            splits=splits or None,
+            jobs=jobs,
+            progress=progress,
+        )
     if as_json:
         import msgspec
 

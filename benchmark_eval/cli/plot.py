@@ -35,6 +35,6 @@ def command(
 ) -> None:
     """Draw the plots of a sweep from its tables."""
     from benchmark_eval.report import write_plots
-    from benchmark_eval.sweep import read_aggregated
+    from benchmark_eval.sweep import load_tables
 
-    write_plots(read_aggregated(aggregated), output_dir, formats, only or None)
+    write_plots(load_tables(aggregated), output_dir, formats, only or None)

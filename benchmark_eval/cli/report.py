@@ -30,6 +30,6 @@ import click
 def command(aggregated: Path, output_dir: Path, plot_format: str) -> None:
     """Write report.md from the tables of a sweep."""
     from benchmark_eval.report import write_report
-    from benchmark_eval.sweep import read_aggregated
+    from benchmark_eval.sweep import load_tables
 
-    write_report(read_aggregated(aggregated), output_dir, plot_format=plot_format)
+    write_report(load_tables(aggregated), output_dir, plot_format=plot_format)

@@ -56,12 +56,12 @@ def command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from benchmark_eval.synthetic import write_synthetic
+    from benchmark_eval.synthetic import make_synthetic
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("simulated models", total=153 if sweep else 1)
-        made = write_synthetic(
+        made = make_synthetic(
             output_dir,
             scale=scale,
             test_scale=test_scale,

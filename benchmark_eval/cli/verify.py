@@ -25,15 +25,13 @@ def command(results: Path, configfile: Path | None, quiet: bool) -> None:
     RESULTS is the folder that the workflow leaves, or one with summaries. Exit code 0: all
     agrees, 1: something does not, 2: could not run.
     """
-    from benchmark_eval.check.verify import differences, verify
-    from benchmark_eval.inputs.config import read_config
+    from benchmark_eval.check.verify import differences, verify_results
 
     default = Path("config", "config.yaml")
     if configfile is None and default.is_file():
         configfile = default
-    config = None if configfile is None else read_config(configfile)
     with progress_bar(shown=not quiet) as progress:
-        verified = verify(results, None if config is None or config.unset() else config, progress)
+        verified = verify_results(results, configfile, progress=progress)
     for line in differences(verified):
         click.echo(line)
     sys.exit(1 if verified.problems else 0)

@@ -26,8 +26,11 @@ SHAPES_NO_RESULT = (
     "core/problems.py",
     "core/memory.py",
     "core/code_digest.py",
+    "results/frames.py",
+    "sweep/frames.py",
 )
-"""Files of these rooms that no result depends on: how problems are worded, how memory is kept."""
+"""Files of these rooms that no result depends on: how problems are worded, how memory is kept,
+results as DataFrames."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
 """Endings of the files that count; others are what editors and Python leave."""
 

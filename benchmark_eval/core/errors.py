@@ -17,11 +17,31 @@ EXIT_COULD_NOT_RUN = 2
 
 
 class BenchmarkEvalError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of every error that this package raises on purpose.
+
+    Examples
+    --------
+    >>> from benchmark_eval import BenchmarkEvalError, load_benchmark
+    >>> try:
+    ...     load_benchmark("no/such/folder")
+    ... except BenchmarkEvalError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class UsageError(BenchmarkEvalError):
-    """A call or a config asks for something that does not exist or makes no sense."""
+    """An option of a call or a config is not allowed or makes no sense.
+
+    Examples
+    --------
+    >>> from benchmark_eval import UsageError, run_evaluation
+    >>> try:
+    ...     run_evaluation("benchmark", "predictions", iou=2)
+    ... except UsageError as error:
+    ...     print("iou" in str(error))
+    True
+    """
 
 
 def exit_code(fault: BenchmarkEvalError) -> int:
@@ -40,7 +60,28 @@ def unwritable(fault: UnicodeEncodeError) -> UsageError:
 
 
 class InputError(BenchmarkEvalError):
-    """Inputs are not valid. ``problems`` holds every fault found, in file order."""
+    """Inputs are not valid; the message lists all problems.
+
+    Parameters
+    ----------
+    problems : iterable of Problem
+        Every problem found, in file order.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Every problem found, in file order. Each has ``kind``, ``file``, ``record``, ``field``,
+        ``found`` and the likely ``cause`` where it can be told.
+
+    Examples
+    --------
+    >>> from benchmark_eval import InputError, load_benchmark
+    >>> try:
+    ...     load_benchmark("no/such/folder")
+    ... except InputError as error:
+    ...     print([(problem.kind, problem.file) for problem in error.problems])
+    [('missing-folder', 'no/such/folder')]
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)

@@ -1,6 +1,6 @@
 """Convert boxes between annotation formats and into the benchmark's prediction files.
 
-    from benchmark_eval.formats import convert_annotations
+    from benchmark_eval import convert_annotations
     report = convert_annotations("runs/labels", "predictions/my_model", to_format="benchmark",
                                  benchmark_dir="benchmark", splits="iid_test", names="data.yaml")
     print(report)

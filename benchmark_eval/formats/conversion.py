@@ -230,18 +230,81 @@ def convert_annotations(
     scores: bool | None = None,
     confirm: Callable[[str], bool] | None = None,
 ) -> list[Report]:
-    """Convert the boxes of ``source`` to ``target``; nothing is written where a fault is found.
+    """Convert annotations or detections from one format to another.
 
-    ``to_format`` is one of ``FORMATS``, or ``benchmark``: then ``target`` is a model's folder and
-    ``<split>_predictions.json`` is written into it, for each of several ``splits`` with ``{split}``
-    in ``source`` standing for it (in ``images_dir`` too). ``from_format`` is found out where it is
-    not given. ``benchmark_dir`` and ``splits`` match images by file name and classes by name.
-    ``names`` (a file) and ``first_class`` explain class numbers; ``class_ids`` says that they are
-    the benchmark's category ids; ``rename`` maps class names. ``to_names`` (a file) sets the order
-    in which a target without names numbers its classes. Sizes and EXIF: ``read_boxes``. ``pixels``
-    and ``to_pixels`` are the pixel rules of corners in source and target (the same if only one is
-    given). ``confirm`` is asked before an inferred first class is taken. Returns a report for each
-    split. Raises UsageError or InputError, the latter with every fault.
+    Parameters
+    ----------
+    source : str or Path
+        File or folder to read. ``{split}`` in it stands for each of ``splits``.
+    target : str or Path
+        File or folder to write; for ``to_format="benchmark"`` the folder of a model, which gets
+        ``<split>_predictions.json``.
+    to_format : str
+        ``"benchmark"``, ``"coco"``, ``"coco-results"``, ``"yolo"``, ``"voc-xml"`` or another of
+        the formats on the page "Converters".
+    from_format : str, optional
+        Format of ``source``; detected if not given.
+    benchmark_dir : str or Path, optional
+        The unpacked benchmark, to match images by file name and classes by name.
+    splits : str or sequence of str, default ()
+        The splits that ``source`` holds; they need ``benchmark_dir``.
+    names : str or Path, optional
+        File with the class names of ``source`` (``data.yaml``, ``config.json``, ``classes.txt``).
+    first_class : int, optional
+        Number of the first class in ``source``, 0 or 1.
+    class_ids : bool, default False
+        If True, class numbers in ``source`` are the benchmark's category ids.
+    rename : mapping of str to str, optional
+        New names of classes.
+    to_names : str or Path, optional
+        File with the class names in the order in which ``target`` numbers them.
+    images_dir : str or Path, optional
+        Folder of the images, to read sizes and EXIF orientation. ``{split}`` as in ``source``.
+    frame, to_frame : {"upright", "stored"}, optional
+        Whether boxes of source and target refer to the image as displayed (after its EXIF
+        rotation) or as stored.
+    pixels, to_pixels : {"edges", "inclusive", "voc"}, default "edges"
+        Pixel rule of corners in source and target. ``to_pixels`` defaults to ``pixels``.
+    outside : {"error", "clip", "keep"}, default "error"
+        What to do with boxes that extend beyond the image by more than 1 px.
+    missing_is_empty : bool, default False
+        If True, an image without a file of its own has no boxes.
+    scores : bool, optional
+        Whether the boxes of ``source`` have a confidence; detected if not given.
+    confirm : callable, optional
+        Called with a question before an inferred first class is used; the conversion stops if it
+        returns False.
+
+    Returns
+    -------
+    list of Report
+        One report per split: ``written``, ``n_images``, ``n_boxes``, ``lost`` (what the target
+        cannot hold) and ``notes`` (what was assumed).
+
+    Raises
+    ------
+    InputError
+        ``source`` is not valid or does not match the benchmark. All problems are in
+        ``problems``; nothing is written.
+    UsageError
+        An option is not allowed, or options contradict each other.
+
+    Notes
+    -----
+    None of the frameworks needs to be installed. The page "Converters" of the documentation
+    describes the formats, the pixel rules and the handling of EXIF orientation.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import convert_annotations, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> coco = made.benchmark_dir / "detection" / "annotations_coco" / "inat_test.json"
+    >>> (report,) = convert_annotations(coco, f"{folder.name}/labels", to_format="yolo")
+    >>> report.source_format, report.target_format
+    ('coco', 'yolo')
+    >>> folder.cleanup()
     """
     split_names: Sequence[str | None] = [splits] if isinstance(splits, str) else splits or [None]
     _check_usage(to_format, benchmark_dir, split_names, images_dir, frame, str(source))

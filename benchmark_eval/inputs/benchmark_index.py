@@ -21,7 +21,6 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
-from benchmark_eval.pipeline.provenance_check import read_stamp, require_promised
 
 INDEX_VERSION = 2
 
@@ -59,18 +58,9 @@ def _texts(values: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer(msgspec.json.encode(list(values)), np.uint8)
 
 
-def write_index(
-    benchmark_dir: str | Path, path: str | Path, stamp: str | Path | None = None
-) -> None:
-    """Read a benchmark folder and keep it as one ``.npz``: same benchmark, same bytes.
-
-    With ``stamp``, what was read must be what that stamp of the workflow says.
-    """
-    benchmark = load_benchmark(benchmark_dir)
-    if stamp is not None:
-        read = {Path(name).name: digest for name, digest in benchmark.digests.items()}
-        require_promised(read_stamp(stamp, "files")["files"], read, "benchmark file")
-    save_index(benchmark, path)
+def write_index(benchmark_dir: str | Path, path: str | Path) -> None:
+    """Read a benchmark folder and keep it as one ``.npz``: same benchmark, same bytes."""
+    save_index(load_benchmark(benchmark_dir), path)
 
 
 def save_index(benchmark: Benchmark, path: str | Path) -> None:

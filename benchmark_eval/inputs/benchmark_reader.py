@@ -139,10 +139,55 @@ class Survey:
 
 
 def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
-    """Read a benchmark folder. ``InputError`` lists every fault of every file.
+    """Read the ground truth of a benchmark folder.
 
-    Wanted are ``species_taxonomy.csv`` and at least one COCO file in
-    ``detection/annotations_coco/``; any of the four splits may be absent.
+    Parameters
+    ----------
+    benchmark_dir : str or Path
+        The unpacked benchmark: ``species_taxonomy.csv`` and at least one of ``train.json``,
+        ``iid_test.json``, ``inat_test.json`` and ``semantic_ood.json`` in
+        ``detection/annotations_coco/``.
+
+    Returns
+    -------
+    Benchmark
+        ``categories`` (all categories of all files, one per row: ``ids``, ``names`` and their
+        ranks and bands), ``splits`` (a dict of the ground truth of each split), ``train``
+        (species per training image, or None without ``train.json``) and ``digests`` (SHA-256 of
+        each file).
+
+        A split has ``image_ids`` (n_images,), ascending, and one row per annotation in
+        ``image`` and ``category`` (n_annotations,), which are rows of ``image_ids`` and of
+        ``categories``, ``boxes`` (n_annotations, 4) as x, y, w, h in px, ``area``
+        (n_annotations,) in px² and ``crowd`` (n_annotations,).
+
+    Raises
+    ------
+    InputError
+        The folder or a file in it is missing or not valid. All problems of all files are in
+        ``problems``.
+
+    Notes
+    -----
+    The files are in the COCO detection format. As in pycocotools and the benchmark's evaluator,
+    ``area`` is read as given (w * h where it is absent) and annotations with ``iscrowd`` are not
+    scored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import load_benchmark, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> benchmark = load_benchmark(made.benchmark_dir)
+    >>> list(benchmark.splits)
+    ['iid_test', 'inat_test', 'semantic_ood', 'train']
+    >>> len(benchmark.categories.ids)
+    175
+    >>> truth = benchmark.splits["iid_test"]
+    >>> truth.boxes.shape == (len(truth.crowd), 4)
+    True
+    >>> folder.cleanup()
     """
     found = survey_benchmark(benchmark_dir)
     if found.problems:

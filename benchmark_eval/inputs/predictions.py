@@ -176,13 +176,57 @@ def read_predictions(
     *,
     digest: bool = True,
 ) -> Predictions:
-    """Read and check one prediction file.
+    """Read one prediction file and check it against the benchmark.
 
-    ``InputError`` lists every invalid record. With ``on_invalid="drop"`` invalid records are
-    left out and counted by reason instead; a file that is no JSON list is an error all the same.
-    Integral floats (7.0) are ids. On iid_test and inat_test, detections whose category is in the
-    benchmark but not listed by the split are left out and counted (as the benchmark's evaluator
-    does); on semantic_ood and train they stay. Without ``digest`` its SHA-256 is left blank.
+    Parameters
+    ----------
+    path : str or Path
+        A ``<split>_predictions.json`` or ``.json.gz``: a list of
+        ``{"image_id", "category_id", "bbox": [x, y, w, h], "score"}``.
+    benchmark : Benchmark
+        What `load_benchmark` returns.
+    split : str
+        The split that the predictions are for.
+    on_invalid : {"error", "drop"}, default "error"
+        With ``"drop"``, invalid records are dropped and counted in ``dropped`` by reason. A file
+        that is not a JSON list is an error in both cases.
+    digest : bool, default True
+        Whether to compute the SHA-256 of the file.
+
+    Returns
+    -------
+    Predictions
+        The detections in file order: ``image`` and ``category`` (n_detections,), which are rows
+        of ``image_ids`` of the split and of ``benchmark.categories``, ``boxes``
+        (n_detections, 4) as x, y, w, h in px and ``score`` (n_detections,) in [0, 1].
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a record is not valid. All problems are in ``problems``.
+    UsageError
+        The benchmark has no such split.
+
+    Notes
+    -----
+    As in the benchmark's evaluator, detections on ``iid_test`` and ``inat_test`` whose category is
+    in the benchmark but not in the split (out-of-vocabulary labels) are not scored; on
+    ``semantic_ood`` and ``train`` they are kept. Ids may be integral floats (``7.0``).
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import load_benchmark, make_synthetic, read_predictions
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> benchmark = load_benchmark(make_synthetic(folder.name, scale=0.005).benchmark_dir)
+    >>> path = Path(folder.name, "semantic_ood_predictions.json")
+    >>> record = {"image_id": 1, "category_id": 7, "bbox": [10, 20, 30, 40], "score": 0.9}
+    >>> _ = path.write_text(json.dumps([record]))
+    >>> predictions = read_predictions(path, benchmark, "semantic_ood")
+    >>> predictions.boxes.tolist(), predictions.score.tolist()
+    ([[10.0, 20.0, 30.0, 40.0]], [0.9])
+    >>> folder.cleanup()
     """
     checked = check_predictions(path, benchmark, split, digest=digest)
     if checked.problems and on_invalid == "error":

@@ -120,21 +120,22 @@ def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tu
             yield from _numbers(value, deep=True, stem=f"{stem}{key}.")
 
 
-def summary_csv(evaluation: Evaluation) -> str:
+def summary_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, Any]]:
     """Every number one level below a split's block, and the bands, strata and cuts, dotted."""
+    tree = msgspec.to_builtins(evaluation)
+    for split, blocks in tree["per_split"].items():
+        for block, content in blocks.items():
+            if not isinstance(content, dict) or block == "per_species":
+                continue
+            for name, value in _numbers(content, deep=block in _NESTED):
+                yield evaluation.model, split, block, name, value
+    for name, value in tree["summary"].items():
+        yield evaluation.model, "ALL", "summary", name, value
 
-    def rows() -> Iterator[Sequence[Any]]:
-        tree = msgspec.to_builtins(evaluation)
-        for split, blocks in tree["per_split"].items():
-            for block, content in blocks.items():
-                if not isinstance(content, dict) or block == "per_species":
-                    continue
-                for name, value in _numbers(content, deep=block in _NESTED):
-                    yield evaluation.model, split, block, name, value
-        for name, value in tree["summary"].items():
-            yield evaluation.model, "ALL", "summary", name, value
 
-    return _csv(SUMMARY_COLUMNS, rows())
+def summary_csv(evaluation: Evaluation) -> str:
+    """``summary_rows`` as CSV."""
+    return _csv(SUMMARY_COLUMNS, summary_rows(evaluation))
 
 
 def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import math
@@ -16,17 +15,12 @@ import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
-from benchmark_eval.core.errors import BenchmarkEvalError, InputError
+from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
-from benchmark_eval.pipeline.provenance_check import (
-    require_fresh_extras,
-    require_fresh_summaries,
-    require_promised_benchmark,
-)
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
@@ -55,6 +49,21 @@ _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
 Groups = dict[Condition, list[ModelResult]]
 
 
+@dataclass(frozen=True, slots=True)
+class SweepInputs:
+    """Everything that the tables of a sweep are made from, read and checked.
+
+    ``exact`` holds the budgets of training annotations, ``own`` the user's own metrics.
+    """
+
+    eval_dir: Path
+    manifest: Manifest
+    collected: Collected
+    benchmark: Benchmark
+    exact: Mapping[Path, ExactBudget]
+    own: CustomMetrics | None
+
+
 def aggregate(
     *,
     eval_dir: str | Path,
@@ -64,94 +73,121 @@ def aggregate(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
-    stamp: str | Path | None = None,
 ) -> tables.Aggregated:
-    """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
+    """Compute the tables of a sweep from the summaries of its models and write them.
 
-    ``benchmark`` is the benchmark's folder or its index (.npz). ``exclude`` are models of the
-    manifest that count as missing even where an old summary exists. ``custom_metrics`` is a Python
-    file with metrics of the user's own (``sweep.custom_metrics``). With ``stamp``, the workflow's
-    stamp of the sweep, everything read must be what it says. Raises InputError with all
-    faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
-    of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
-    these inputs.
+    Parameters
+    ----------
+    eval_dir : str or Path
+        Folder with ``<model>_summary.json`` or ``<model>/<model>_summary.json`` of every model.
+    manifest : str or Path
+        CSV file that maps each model to its training condition: ``model_name``, ``regime``,
+        ``k_or_p``, ``seed`` and, optionally, ``architecture``, ``predictions_dir`` and
+        ``train_annotations``.
+    benchmark : str or Path
+        The unpacked benchmark, or an index file (``.npz``) that the workflow made of it.
+    output_dir : str or Path
+        Where ``aggregated.json`` and the CSV files go; created if needed.
+    allow_missing : bool, default False
+        If True, models without a summary are listed as missing instead of being an error.
+    exclude : collection of str, default ()
+        Models of the manifest that count as missing even if a summary exists.
+    custom_metrics : str or Path, optional
+        Python file with a function ``custom_metrics`` that computes additional metrics of a model.
+
+    Returns
+    -------
+    Aggregated
+        The typed content of ``aggregated.json``. `read_aggregated` reads the same tables as
+        DataFrames.
+
+    Raises
+    ------
+    InputError
+        The manifest, the benchmark or a summary is missing or not valid, or the summaries do not
+        belong together. All problems are in ``problems``.
+    OSError
+        The files cannot be written.
+
+    Notes
+    -----
+    A mean over seeds has its standard deviation (ddof 1), n, and a 95 % interval over seeds from
+    Student's t distribution, undefined for n < 2. Undefined values enter no mean. If an error is
+    raised, nothing is written, and the tables of an earlier aggregation are removed from
+    ``output_dir``, because they no longer belong to the inputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import aggregate, evaluate_to_files, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> _ = evaluate_to_files(
+    ...     benchmark=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
+    ...     output_dir=folder.name,
+    ...     model_name="alder_gu_kall_s0",
+    ... )
+    >>> tables = aggregate(
+    ...     eval_dir=folder.name,
+    ...     manifest=made.manifest,
+    ...     benchmark=made.benchmark_dir,
+    ...     output_dir=f"{folder.name}/aggregated",
+    ... )
+    >>> [(row.regime, row.k_or_p, row.seeds) for row in tables.learning_curves]
+    [('global_uniform', 'all', [0])]
+    >>> folder.cleanup()
     """
-    try:
-        entries = read_manifest(manifest)
-        loaded = open_benchmark(benchmark)
-        if stamp is not None:
-            _require_promised(entries, Path(eval_dir), Path(stamp).parent, exclude)
-            require_promised_benchmark(Path(stamp).parent, loaded.digests, benchmark)
-        table = build(
+    with tables.discarded_on_failure(output_dir):
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=entries,
-            benchmark=loaded,
+            manifest=manifest,
+            benchmark=benchmark,
             allow_missing=allow_missing,
             exclude=exclude,
-            own=None if custom_metrics is None else load_custom_metrics(custom_metrics),
+            custom_metrics=custom_metrics,
         )
-        if stamp is not None:
-            require_fresh_extras(
-                stamp, table.inputs.train_annotations, table.inputs.options.get("custom_metrics")
-            )
+        table = assemble(read)
         tables.write(table, output_dir)
-    except (BenchmarkEvalError, OSError):
-        with contextlib.suppress(OSError):
-            tables.discard(output_dir)
-        raise
     return table
 
 
-def _require_promised(
-    manifest: Manifest, eval_dir: Path, state: Path, exclude: Collection[str]
-) -> None:
-    """Hold the manifest and the summaries against the workflow's stamps."""
-    names = [m.model_name for m in manifest.models if m.model_name not in exclude]
-    require_fresh_summaries(
-        [eval_dir / name / f"{name}_summary.json" for name in names],
-        state,
-        {m.model_name: [m.architecture, m.regime, m.k_or_p, m.seed] for m in manifest.models},
-    )
-
-
-def build(
+def read_sweep(
     *,
     eval_dir: str | Path,
-    manifest: Manifest,
-    benchmark: Benchmark,
+    manifest: str | Path,
+    benchmark: str | Path | Benchmark,
     allow_missing: bool = False,
     exclude: Collection[str] = (),
-    own: CustomMetrics | None = None,
-) -> tables.Aggregated:
-    """Every table of a sweep, nothing written."""
+    custom_metrics: str | Path | None = None,
+) -> SweepInputs:
+    """Read everything that the tables are made from; InputError with all problems of it."""
+    entries = read_manifest(manifest)
+    loaded = open_benchmark(benchmark)
+    own = None if custom_metrics is None else load_custom_metrics(custom_metrics)
     problems: list[Problem] = []
     collected = Collected((), (), ())
     try:
         collected = collect(
             Path(eval_dir),
-            manifest,
-            benchmark.digests,
+            entries,
+            loaded.digests,
             allow_missing=allow_missing,
             exclude=exclude,
             own=own,
         )
-    except InputError as fault:
-        problems += fault.problems
-    exact = _exact_budgets(manifest, benchmark, problems)
+    except InputError as error:
+        problems += error.problems
+    exact = _exact_budgets(entries, loaded, problems)
     if problems:
         raise InputError(problems)
-    return assemble(manifest, collected, benchmark, exact, own)
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, own)
 
 
-def assemble(
-    manifest: Manifest,
-    collected: Collected,
-    benchmark: Benchmark,
-    exact: Mapping[Path, ExactBudget] | None = None,
-    own: CustomMetrics | None = None,
-) -> tables.Aggregated:
-    """Every table from what was read. ``exact`` holds the budgets of training annotations."""
-    exact = exact or {}
+def assemble(read: SweepInputs) -> tables.Aggregated:
+    """Every table from what was read."""
+    manifest, collected, benchmark = read.manifest, read.collected, read.benchmark
+    exact, own = read.exact, read.own
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
     }  # every condition of the manifest has its row, evaluated or not

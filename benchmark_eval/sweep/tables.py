@@ -6,16 +6,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_together
-from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.errors import BenchmarkEvalError, InputError
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
@@ -413,6 +414,17 @@ def discard(output_dir: str | Path) -> list[str]:
     return gone
 
 
+@contextlib.contextmanager
+def discarded_on_failure(output_dir: str | Path) -> Iterator[None]:
+    """Remove the files of an earlier aggregation if the block raises: they are out of date."""
+    try:
+        yield
+    except (BenchmarkEvalError, OSError):
+        with contextlib.suppress(OSError):
+            discard(output_dir)
+        raise
+
+
 def encode(table: Aggregated) -> bytes:
     """``aggregated.json`` as bytes."""
     return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
@@ -430,7 +442,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
 T = TypeVar("T")
 
 
-def read_aggregated(path: str | Path) -> Aggregated:
+def load_tables(path: str | Path) -> Aggregated:
     """Read an ``aggregated.json``; InputError when it is none or of another schema version."""
     path = Path(path)
     try:

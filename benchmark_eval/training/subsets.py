@@ -269,14 +269,66 @@ def write_subsets(
     architectures: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> SubsetTree:
-    """Draw and write training subsets; same inputs, same bytes.
+    """Draw training subsets of the three regimes and write them.
 
-    Each goes into ``output_dir/<condition>_s<seed>/``: ``train.json`` (COCO) and ``images.txt``.
-    With ``manifest`` the conditions and seeds are its own, and its ``train_annotations`` column
-    is filled in; else they are ``conditions`` x ``seeds``, and ``output_dir/manifest.csv`` is
-    written, a row for each of ``architectures`` (none: a manifest without that column).
-    ``budgets.csv`` lists exact and expected budgets. UsageError or InputError before anything is
-    written, with all faults together.
+    Each subset goes to ``output_dir/<condition>_s<seed>/`` as ``train.json`` (COCO) and
+    ``images.txt``. ``output_dir/budgets.csv`` lists the exact and expected budget of each.
+
+    Parameters
+    ----------
+    benchmark_dir : str or Path
+        The unpacked benchmark with ``train.json``.
+    output_dir : str or Path
+        Where the subsets go; created if needed.
+    manifest : str or Path, optional
+        A manifest whose conditions and seeds are drawn; its column ``train_annotations`` is filled
+        in. Without it, ``output_dir/manifest.csv`` is written.
+    conditions : iterable of (str, str), optional
+        Regime and k or p of each condition, such as ``("global_uniform", "5")``; by default the
+        17 conditions of the sweep. Not used with ``manifest``.
+    seeds : iterable of int, optional
+        Seeds of each condition, by default 0, 1 and 2. Not used with ``manifest``.
+    architectures : sequence of str, default ()
+        Architectures in the new manifest, which gets one row for each and every subset.
+    progress : callable, optional
+        Called with (what, done, total) after each subset.
+
+    Returns
+    -------
+    SubsetTree
+        ``folder``, ``manifest``, ``rows`` (the rows of ``budgets.csv``) and ``short`` (per
+        condition, the species with fewer images than its k).
+
+    Raises
+    ------
+    InputError
+        The benchmark or the manifest is missing or not valid. All problems are in ``problems``;
+        nothing is written.
+    UsageError
+        A condition, a seed or an architecture is not allowed.
+
+    Notes
+    -----
+    Each species has its own random order of training images for each regime and seed, and a
+    condition takes the first of them, so that the subsets of a regime and seed are nested.
+    Specimens of a species that did not draw the image are crowd regions in the subset. The same
+    inputs give the same bytes. The page "Training subsets" of the documentation has the formulas.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import make_synthetic, write_subsets
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> written = write_subsets(
+    ...     made.benchmark_dir,
+    ...     f"{folder.name}/subsets",
+    ...     conditions=[("global_uniform", "1"), ("incremental_natural", "0.5")],
+    ...     seeds=[0],
+    ... )
+    >>> sorted(path.name for path in written.folder.iterdir())
+    ['budgets.csv', 'gu_k1_s0', 'in_p050_s0', 'manifest.csv']
+    >>> folder.cleanup()
     """
     output = Path(output_dir)
     if manifest is None:

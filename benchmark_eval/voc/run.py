@@ -17,7 +17,7 @@ from benchmark_eval.voc.results import (
     classes_csv,
     curves_csv,
 )
-from benchmark_eval.voc.scoring import Matches, score_folders
+from benchmark_eval.voc.scoring import Matches, score_voc_folders
 from benchmark_eval.voc.text import Progress
 
 TEXTS = {
@@ -43,7 +43,7 @@ def run_map(
     draw_confidence: float = 0.25,
     progress: Progress | None = None,
 ) -> MapResult:
-    """Score as ``score_folders`` does and write all outputs into ``output_dir``, if given.
+    """Score as ``score_voc_folders`` does and write all outputs into ``output_dir``, if given.
 
     With ``image_dir``, annotated images are drawn (detections of at least ``draw_confidence``), and
     with ``animate`` also an animation. Earlier results in ``output_dir`` are replaced together. On
@@ -59,7 +59,7 @@ def run_map(
         raise UsageError(f"draw_confidence must be in [0, 1], got {draw_confidence:g}")
 
     def score() -> tuple[MapResult, Matches]:
-        return score_folders(
+        return score_voc_folders(
             prediction_dir,
             ground_truth_dir,
             iou=iou,

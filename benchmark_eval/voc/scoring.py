@@ -48,7 +48,7 @@ class Matches:
     verdict: NDArray[np.int8]
 
 
-def score_folders(
+def score_voc_folders(
     prediction_dir: str | Path,
     ground_truth_dir: str | Path,
     *,
@@ -58,11 +58,65 @@ def score_folders(
     coordinates: Coordinates = "pixel",
     progress: Progress | None = None,
 ) -> tuple[MapResult, Matches]:
-    """Score the detections of one folder against the ground truth of another (VOC 2012).
+    """Compute the average precision of PASCAL VOC 2012 from two folders of text files.
 
-    ``class_iou`` overrides the threshold ``iou`` for single classes; ``ignore`` leaves classes
-    out on both sides. An image without a detection file has no detections. Raises InputError
-    with every problem of both folders, UsageError for a call that makes no sense.
+    Parameters
+    ----------
+    prediction_dir : str or Path
+        One text file per image, one detection per line: ``CLASS CONFIDENCE LEFT TOP RIGHT
+        BOTTOM``, corners in px. An image without a file has no detections.
+    ground_truth_dir : str or Path
+        One text file per image, one object per line: ``CLASS LEFT TOP RIGHT BOTTOM [difficult]``.
+    iou : float, default 0.5
+        IoU threshold, in (0, 1].
+    class_iou : mapping of str to float, optional
+        IoU threshold of single classes, instead of ``iou``.
+    ignore : collection of str, default ()
+        Classes to ignore in both folders.
+    coordinates : {"pixel", "continuous"}, default "pixel"
+        Whether a box is ``right - left + 1`` wide, as in VOC, or ``right - left``.
+    progress : callable, optional
+        Called with (what, done, total) while files are read.
+
+    Returns
+    -------
+    result : MapResult
+        ``mAP`` (0 to 1, or None if undefined), ``classes`` (name, AP and counts of each class),
+        ``curves`` (precision and recall by class) and ``notes``.
+    matches : Matches
+        For each detection, whether it is a true positive, a false positive or not counted.
+
+    Raises
+    ------
+    InputError
+        A file is missing or not valid. All problems of both folders are in ``problems``.
+    UsageError
+        An option is not allowed.
+
+    Notes
+    -----
+    The rule is that of the VOC 2012 development kit (Everingham et al. 2015, The PASCAL Visual
+    Object Classes Challenge: A Retrospective, International Journal of Computer Vision 111):
+    detections in descending order of confidence, each compared with the object of its class with
+    the highest IoU. AP is the area under the interpolated precision-recall curve; difficult
+    objects are not counted. The benchmark does not report these numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import score_voc_folders
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> truth, detections = Path(folder.name, "truth"), Path(folder.name, "detections")
+    >>> truth.mkdir()
+    >>> detections.mkdir()
+    >>> _ = Path(truth, "1.txt").write_text("ips 0 0 9 9")
+    >>> _ = Path(truth, "2.txt").write_text("ips 50 50 59 59")
+    >>> _ = Path(detections, "1.txt").write_text("ips 0.9 0 0 9 9")
+    >>> result, _ = score_voc_folders(detections, truth)
+    >>> result.mAP  # one of two objects, without a false positive
+    0.5
+    >>> folder.cleanup()
     """
     class_iou = {class_name(name): value for name, value in (class_iou or {}).items()}
     ignored = sorted({class_name(name) for name in ignore})

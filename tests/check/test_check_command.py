@@ -7,12 +7,12 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.cli.main import main
 from benchmark_eval.scoring.evaluate import Options, evaluate
-from benchmark_eval.synthetic import write_synthetic
+from benchmark_eval.synthetic import make_synthetic
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    return write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.01, test_scale=0.1, jobs=1)
+    return make_synthetic(tmp_path_factory.mktemp("tree"), scale=0.01, test_scale=0.1, jobs=1)
 
 
 def check(*args):

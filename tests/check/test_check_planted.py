@@ -9,7 +9,7 @@ import pytest
 from support.planted import PLANTS, Tree
 
 import benchmark_eval
-from benchmark_eval.check import read_request, run_check
+from benchmark_eval import check_inputs
 from benchmark_eval.check.kinds import KINDS
 
 PACKAGE = Path(benchmark_eval.__file__).parent
@@ -32,7 +32,7 @@ def found(folder, tree):
     given = {}
     if config.read_text().startswith("- "):
         given = {"benchmark_dir": str(folder), "predictions_dir": str(folder / "predictions")}
-    report = run_check(read_request(config, **given), jobs=1)
+    report = check_inputs(config, **given, jobs=1)
     assert json.loads(json.dumps(report.to_dict()))["problems"] == report.count("problem")
     assert report.exit_code == (1 if report.count("problem") else 0)
     return report

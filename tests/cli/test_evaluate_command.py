@@ -12,7 +12,7 @@ from benchmark_eval.cli.main import main
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.protocol import OOD_BANDS
-from benchmark_eval.results.schema import read_summary
+from benchmark_eval.results.schema import load_summary
 from benchmark_eval.results.writers import DETECTION_COLUMNS
 from benchmark_eval.scoring.evaluate import evaluate_to_files
 
@@ -81,7 +81,7 @@ def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, cap
 def test_splits_take_several_words_and_only_their_files_need_exist(place):
     (place / "p/semantic_ood_predictions.json").unlink()
     assert run(place, "--splits", "iid_test", "inat_test", "--quiet") == 0
-    found = read_summary(place / "o/m_summary.json")
+    found = load_summary(place / "o/m_summary.json")
     assert list(found.per_split) == ["iid_test", "inat_test"]
     assert found.config.splits == ["iid_test", "inat_test"]
     assert found.summary.photography_robustness_gap_AP_50 is not None
@@ -143,7 +143,7 @@ def test_a_name_that_is_no_safe_file_name_is_refused(place, name):
 @pytest.mark.parametrize("name", ["NA", "007", "1e5", "None", "True", "null"])
 def test_odd_but_safe_names_stay_as_they_are(place, name):
     assert run(place, "--quiet", name=name) == 0
-    assert read_summary(place / "o" / f"{name}_summary.json").model == name
+    assert load_summary(place / "o" / f"{name}_summary.json").model == name
     with (place / "o" / f"{name}_summary.csv").open() as stream:
         assert {row["model"] for row in csv.DictReader(stream)} == {name}
 
@@ -234,7 +234,7 @@ def test_a_model_that_found_nothing_has_a_header_and_zeros(place):
         write_predictions(place / "p", split, [])
     assert run(place, "--quiet") == 0
     assert (place / "o/m_detections.csv").read_text() == ",".join(DETECTION_COLUMNS) + "\n"
-    found = read_summary(place / "o/m_summary.json").per_split["iid_test"]
+    found = load_summary(place / "o/m_summary.json").per_split["iid_test"]
     assert found.coco.AP_50 == 0.0
     assert found.coco.AP_small is None
     assert found.decomposition.detection_recall == 0.0
@@ -249,7 +249,7 @@ def test_invalid_records_are_dropped_on_demand_counted_and_told(place, capsys):
     assert run(place, "--quiet") == 1
     capsys.readouterr()
     assert run(place, "--quiet", "--on-invalid", "drop") == 0
-    found = read_summary(place / "o/m_summary.json")
+    found = load_summary(place / "o/m_summary.json")
     assert found.config.on_invalid == "drop"
     assert found.per_split["iid_test"].n_predictions == 3
     assert found.per_split["iid_test"].warnings == [
@@ -291,7 +291,7 @@ def test_report_says_which_loss_is_larger_and_who_is_taken_for_whom(place):
     assert "no wrong name stands out: no species is called another one twice." in text
     assert "wrong names that are congeners of the true species: 1 of 1 (100 %)." in text
     assert "Most frequent wrong names" not in text
-    found = read_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
+    found = load_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
     assert [(c.gt_species, c.pred_species, c.n, c.same_genus) for c in found] == [
         ("Genus0 species2", "Genus0 species1", 1, True)
     ]
@@ -303,7 +303,7 @@ def test_congeners_are_counted_over_all_wrong_names_and_single_ones_are_not_list
     from benchmark_eval.results.model_report import render_text
 
     report(place)
-    result = read_summary(place / "o/m_summary.json")
+    result = load_summary(place / "o/m_summary.json")
     split = result.per_split["iid_test"]
     (once,) = split.confusions
     # 100 found, 70 of them rightly named and 76 in the right genus
@@ -366,7 +366,7 @@ def test_a_beetle_found_under_an_unlisted_name_is_told_apart_from_a_missed_one(p
     # inat_test lists species 1 alone; the box is right, its name is another trained species
     write_predictions(place / "p", "inat_test", [[1, 2, [0, 0, 50, 50], 0.9]])
     text = report(place)
-    d = read_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
+    d = load_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
     assert d.detection_recall == 0.0  # as the benchmark's evaluator has it
     assert d.detection_recall_open_vocabulary == 1.0
     assert "100.0% of specimens are found when boxes named as a species that" in text

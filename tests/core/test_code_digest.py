@@ -2,6 +2,7 @@
 
 import shutil
 
+import grimp
 import pytest
 
 from benchmark_eval.core import code_digest
@@ -26,6 +27,8 @@ def digests():
         ("core/errors.py", set()),
         ("core/problems.py", set()),
         ("core/memory.py", set()),
+        ("results/frames.py", set()),
+        ("sweep/frames.py", set()),
         ("cli/evaluate.py", set()),
         ("check/run.py", set()),
         ("pipeline/plan.py", set()),
@@ -79,3 +82,32 @@ def test_no_data_file_of_the_package_is_of_a_kind_that_does_not_count():
     root = code_digest.package_dir()
     found = {p.suffix for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert found - {".typed", ""} <= set(SUFFIXES)
+
+
+@pytest.fixture(scope="module")
+def imports():
+    return grimp.build_graph(code_digest.PACKAGE, cache_dir=None)
+
+
+def files_of(modules):
+    """Files of the package behind modules, relative to its folder; packages by their __init__."""
+    root = code_digest.package_dir()
+    for module in modules:
+        place = "/".join(module.split(".")[1:])
+        yield (
+            f"{place}.py"
+            if (root / f"{place}.py").is_file()
+            else f"{place}/__init__.py".lstrip("/")
+        )
+
+
+@pytest.mark.parametrize("part", ROOMS)
+def test_a_room_imports_nothing_that_its_digest_leaves_out(imports, part):
+    counted = {*source_files(code_digest.package_dir(), part), *SHAPES_NO_RESULT}
+    counted.add("__init__.py")  # the names that the package exports
+    if part == "report":  # its fingerprint holds the digest of the sweep's
+        counted |= set(source_files(code_digest.package_dir(), "sweep"))
+    modules = {m for m in imports.modules if set(files_of([m])) <= counted - {"__init__.py"}}
+    needed = {up for module in modules for up in imports.find_upstream_modules(module)}
+    assert len(needed) > 5
+    assert set(files_of(needed)) - counted == set()

@@ -163,6 +163,13 @@ def test_metrics_of_your_own(project):
     assert all(float(row["custom_iid_never_named_mean"]) >= 0 for row in rows)
 
 
+def test_read_the_results_in_a_notebook(project, monkeypatch, capsys):
+    monkeypatch.chdir(project.folder)
+    exec(recipe("Read the results in a notebook", "python"), found := {})
+    assert found["curves"]["n_seeds"].tolist() == [2, 2]
+    assert "iid_test" in capsys.readouterr().out
+
+
 def test_pass_the_results_on(project):
     project.sweep.run(*project.follow("Pass the results on"))
     assert (project.folder / "report.zip").stat().st_size > 100_000

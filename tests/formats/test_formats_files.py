@@ -254,10 +254,10 @@ def test_the_example_in_the_documentation_runs(benchmark, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     labels = dict(enumerate(MODEL_CLASSES))
     lay_file(tmp_path / "config.json", {"id2label": labels})
-    (tmp_path / "predictions" / "m1").mkdir(parents=True)
     page = (Path(__file__).parents[2] / "docs" / "convert.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-    results = {12: {"scores": [0.5], "labels": [1], "boxes": [[10.5, 20.25, 110.5, 70.25]]}}
+    found = {"scores": [0.5], "labels": [1], "boxes": [[10.5, 20.25, 110.5, 70.25]]}
+    results = {12: {key: np.array(values) for key, values in found.items()}}
     exec(program, {"BENCHMARK": benchmark, "results": results})
     assert predictions(tmp_path / "predictions" / "m1") == [EXPECTED[2]]
 

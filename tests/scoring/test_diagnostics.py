@@ -31,7 +31,7 @@ from benchmark_eval.scoring.diagnostics import (
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
 from benchmark_eval.scoring.evaluate import Options, evaluate
-from benchmark_eval.synthetic import write_synthetic
+from benchmark_eval.synthetic import make_synthetic
 
 
 def evidence(benchmark, folder, split, on_invalid="error"):
@@ -51,7 +51,7 @@ def fired(given):
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A synthetic benchmark, its path, and the folder of one good model's predictions."""
-    made = write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.03, test_scale=0.4, jobs=1)
+    made = make_synthetic(tmp_path_factory.mktemp("tree"), scale=0.03, test_scale=0.4, jobs=1)
     (model,) = made.predictions_dir.iterdir()
     return load_benchmark(made.benchmark_dir), made.benchmark_dir, model
 
@@ -380,7 +380,7 @@ def test_every_kind_of_warning_is_planted_here():
 
 
 def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
-    made = write_synthetic(
+    made = make_synthetic(
         tmp_path, sweep=True, scale=0.01, test_scale=0.15, detections_per_specimen=10, jobs=2
     )
     benchmark = load_benchmark(made.benchmark_dir)

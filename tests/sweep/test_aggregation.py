@@ -543,7 +543,7 @@ def test_a_disk_that_is_full_at_any_file_leaves_no_table(sweep, monkeypatch, at)
         if len(written) > at:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    table = tables.read_aggregated(sweep.output / tables.AGGREGATED)
+    table = tables.load_tables(sweep.output / tables.AGGREGATED)
     with monkeypatch.context() as patched:
         patched.setattr("benchmark_eval.core.atomic_write.os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
@@ -583,13 +583,13 @@ def test_aggregated_json_follows_its_schema_and_reads_back(sweep):
     schema = tables.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(tree, schema, jsonschema.Draft202012Validator)
-    assert tables.read_aggregated(path) == table
+    assert tables.load_tables(path) == table
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(InputError, match="aggregate again"):
-        tables.read_aggregated(path)
+        tables.load_tables(path)
     path.write_bytes(tables.encode(msgspec.structs.replace(table, schema_version=99)))
     with pytest.raises(InputError, match="schema_version 99"):
-        tables.read_aggregated(path)
+        tables.load_tables(path)
 
 
 def test_text_that_a_spreadsheet_would_run_is_refused(sweep):

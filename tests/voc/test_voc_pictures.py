@@ -6,7 +6,7 @@ from PIL import Image
 from support.voc_files import score, write_folder
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.voc import pictures, plots, run_map, score_folders
+from benchmark_eval.voc import pictures, plots, run_map, score_voc_folders
 from benchmark_eval.voc.pictures import (
     DETECTED_OBJECT_STYLE,
     DIFFICULT_STYLE,
@@ -55,7 +55,7 @@ def folders(tmp_path):
 
 
 def drawn(folders, image, confidence):
-    _, matches = score_folders(*folders)
+    _, matches = score_voc_folders(*folders)
     return [(m.style, m.label, m.corners[0]) for m in marks(matches, image, confidence)]
 
 
@@ -85,7 +85,7 @@ def test_boxes_drawn_at_a_confidence_threshold(folders):
 
 
 def test_boxes_are_drawn_at_their_positions_in_their_colours(folders):
-    _, matches = score_folders(*folders)
+    _, matches = score_voc_folders(*folders)
     grey = (64, 64, 64)
     sheet = draw(Image.new("RGB", (800, 600), grey), marks(matches, 0, 0.25), "a", 0.25)
     assert sheet.size[0] == 800
@@ -109,7 +109,7 @@ def test_pictures_are_scaled_to_a_legible_size(size, expected):
 
 
 def test_extreme_image_shapes_and_boxes_far_outside(folders):
-    _, matches = score_folders(*folders)
+    _, matches = score_voc_folders(*folders)
     far = [m._replace(corners=(-1e9, -1e9, 1e9, 1e9)) for m in marks(matches, 0, 0)]
     for size in ((1, 1), (5000, 1), (1, 5000)):
         assert draw(Image.new("RGB", size), far, "a" * 250, 0.25).size[0] >= 640

@@ -38,7 +38,7 @@ rule plot_sweep:
     input:
         aggregated="results/aggregated/aggregated.json",
         tables_record=rules.aggregate.output.record,
-        stamp="results/.state/report.json",
+        fingerprint="results/.state/report.json",
     output:
         [
             report(
@@ -50,7 +50,7 @@ rule plot_sweep:
             for plot, (question, title) in PLOTS.items()
             for kind in PLAN.config.plot_formats
         ],
-        record="results/.state/plots.made.json",
+        record=f"results/.state/{PLAN.record('plots')}",
     log:
         "results/logs/plot_sweep.log",
     benchmark:
@@ -62,9 +62,14 @@ rule plot_sweep:
         mem_mb=2000,
         runtime=30,
     params:
+        python=python,
+        script=script("plot_sweep"),
+        output_dir=lambda wildcards, output: str(Path(output[0]).parent),
         formats=list(PLAN.config.plot_formats),
-    script:
-        "../scripts/plot_sweep.py"
+    shell:
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        " --record={output.record:q} --aggregated={input.aggregated:q}"
+        " --output-dir={params.output_dir:q} --formats {params.formats}"
 
 
 rule report:
@@ -72,7 +77,7 @@ rule report:
         aggregated="results/aggregated/aggregated.json",
         tables_record=rules.aggregate.output.record,
         plots=rules.plot_sweep.output,
-        stamp="results/.state/report.json",
+        fingerprint="results/.state/report.json",
     output:
         text=report(
             "results/aggregated/report.md",
@@ -80,7 +85,7 @@ rule report:
             category="Report",
             labels={"plot": "the report as text", "format": "md"},
         ),
-        record="results/.state/report.made.json",
+        record=f"results/.state/{PLAN.record('report')}",
     log:
         "results/logs/report.log",
     benchmark:
@@ -92,6 +97,11 @@ rule report:
         mem_mb=1000,
         runtime=10,
     params:
+        python=python,
+        script=script("report"),
+        output_dir=lambda wildcards, output: str(Path(output.text).parent),
         plot_format=PLAN.config.plot_formats[0],
-    script:
-        "../scripts/report.py"
+    shell:
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        " --record={output.record:q} --aggregated={input.aggregated:q}"
+        " --output-dir={params.output_dir:q} --plot-format={params.plot_format}"
