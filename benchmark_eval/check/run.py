@@ -356,14 +356,14 @@ def _grid(manifest: Manifest) -> Iterator[Problem]:
     )
     expected = "every condition with every seed, for every architecture"
     yield Problem("sweep", str(manifest.path), found, expected)
-    for (architecture, regime, budget), cells in by_condition(absent):
+    for condition, cells in by_condition(absent).items():
         numbers = ", ".join(str(cell.seed) for cell in cells)
         yield Problem(
             "sweep",
             str(manifest.path),
             f"no seed {numbers}",
             expected,
-            f"{architecture} {regime} {budget}",
+            f"{condition.architecture} {condition.regime} {condition.k_or_p}",
         )
 
 

@@ -132,9 +132,7 @@ def _verify(results: str | Path, config: Config | None, progress: Progress | Non
     if not eval_dir.is_dir():
         raise UsageError(f"{root} is not a results folder")
     verified = Verified()
-    problems: list[Problem] = []
-    summaries = find_summaries(eval_dir, problems)
-    verified.collected.extend(problems)
+    summaries = find_summaries(eval_dir, verified.collected)
     tables = next((p for p in (root / "aggregated", root) if (p / AGGREGATED).is_file()), None)
     if not summaries and tables is None:
         raise UsageError(f"{root} contains neither <model>_summary.json nor {AGGREGATED}")

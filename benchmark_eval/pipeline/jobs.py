@@ -84,11 +84,11 @@ def evaluate_model(
     with _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected:
         options = Options(tuple(splits), iou, engine, on_invalid)
         benchmark = _read_index(index, expected.path.resolve().parents[1])
-        evaluation, hits = evaluate(
-            benchmark, predictions_dir, model_name, options, hits=detections
+        evaluation, tables = evaluate(
+            benchmark, predictions_dir, model_name, options, true_positives=detections
         )
         require_evaluation(expected, evaluation)
-        write_results(evaluation, benchmark, hits if detections else None, output_dir)
+        write_results(evaluation, benchmark, tables if detections else None, output_dir)
 
 
 def aggregate(

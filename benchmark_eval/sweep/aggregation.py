@@ -17,17 +17,22 @@ import numpy as np
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
+from benchmark_eval.sweep.best import best_conditions
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
-from benchmark_eval.sweep.identical import identical_files, shared_splits
+from benchmark_eval.sweep.identical import (
+    identical_files,
+    shared_splits,
+    without_intervals_of_copies,
+)
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -38,9 +43,6 @@ from benchmark_eval.sweep.summaries import (
 )
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
-
-BEST_BY = HEADLINE[0]
-"""The curve metric whose mean names the best condition of an architecture."""
 
 _LOG = logging.getLogger(__name__)
 # with the start of what is counted, so that 1 box and 2 boxes are alike
@@ -165,7 +167,7 @@ def read_sweep(
     entries = read_manifest(manifest)
     loaded = open_benchmark(benchmark)
     own = None if custom_metrics is None else load_custom_metrics(custom_metrics)
-    problems: list[Problem] = []
+    problems = Problems()
     collected = Collected((), (), ())
     try:
         collected = collect(
@@ -177,10 +179,10 @@ def read_sweep(
             own=own,
         )
     except InputError as error:
-        problems += error.problems
+        problems.extend(error.problems)
     exact = _exact_budgets(entries, loaded, problems)
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, own)
 
 
@@ -208,9 +210,9 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     identical = identical_files(collected.models)
     _warn_identical(identical)
     curves = _learning_curves(groups, collected.missing, means, identical)
-    best = {(r.architecture, r.regime, r.k_or_p) for r in best_conditions(curves).values()}
+    best = {row.condition for row in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
-    return tables.Aggregated(
+    table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
         inputs=_inputs(manifest, collected, exact, own),
         benchmark=_benchmark_facts(benchmark),
@@ -227,6 +229,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         operating_curves=_operating(groups, curves, splits),
         models=[_model_row(model, means, best) for model in collected.models],
     )
+    return without_intervals_of_copies(table)
 
 
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
@@ -280,7 +283,7 @@ class _Cost:
 
 
 def _exact_budgets(
-    manifest: Manifest, benchmark: Benchmark, problems: list[Problem]
+    manifest: Manifest, benchmark: Benchmark, problems: Problems
 ) -> dict[Path, ExactBudget]:
     """The budget in every file of training annotations that the manifest names."""
     paths = dict.fromkeys(
@@ -292,8 +295,8 @@ def _exact_budgets(
     for path in paths:
         try:
             found[path] = exact_budget(path, benchmark)
-        except InputError as fault:
-            problems += fault.problems
+        except InputError as error:
+            problems.extend(error.problems)
     return found
 
 
@@ -371,29 +374,12 @@ def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
     return rows
 
 
-def best_conditions(curves: Sequence[tables.CurveRow]) -> dict[str, tables.CurveRow]:
-    """Per architecture the condition with the highest mean of ``BEST_BY``, first on ties.
-
-    An architecture without one is left out.
-    """
-    best: dict[str, tuple[float, tables.CurveRow]] = {}
-    for row in curves:
-        mean = row.metrics[BEST_BY].mean
-        if mean is None:
-            continue
-        held = best.get(row.architecture)
-        if held is None or mean > held[0]:
-            best[row.architecture] = (mean, row)
-    return {architecture: row for architecture, (_, row) in best.items()}
-
-
 def _operating(
     groups: Groups, curves: Sequence[tables.CurveRow], splits: Sequence[str]
 ) -> list[tables.OperatingRow]:
     rows = []
-    by_key = {(c.architecture, c.regime, c.k_or_p): models for c, models in groups.items()}
     for best in best_conditions(curves).values():
-        models = by_key[(best.architecture, best.regime, best.k_or_p)]
+        models = groups[best.condition]
         for split in [s for s in TEST_SPLITS if s in splits]:
             for at, confidence in enumerate(models[0].cuts[split]):
                 rows.append(
@@ -421,7 +407,7 @@ def _over_seeds(values: Sequence[np.float64]) -> Estimate:
 def _model_row(
     model: ModelResult,
     means: Mapping[str, Mapping[str, float | None]],
-    best: set[tuple[str, str, str]],
+    best: Collection[Condition],
 ) -> tables.ModelRow:
     entry = model.entry
     density = {
@@ -437,7 +423,7 @@ def _model_row(
         seed=entry.seed,
         values=model.values,
         targets=dict(means.get(entry.model_name, {})),
-        density=density if (entry.architecture, entry.regime, entry.k_or_p) in best else {},
+        density=density if entry.condition in best else {},
     )
 
 

@@ -1,37 +1,5 @@
 # What people read: the plots and the report, from the tables alone.
-# Each plot's question and title, as benchmark_eval.report.captions has them (tested).
-PLOTS = {
-    "learning_iid_AP_50_95": ("Data efficiency", "In-distribution AP by budget"),
-    "learning_inat_AP_50_95": ("Data efficiency", "Field-photograph AP by budget"),
-    "learning_ood_class_agnostic_AR_100": ("Data efficiency", "Unseen-species recall by budget"),
-    "learning_iid_AP_50": (
-        "Data efficiency",
-        "In-distribution AP@.5 by budget, with the benchmark's card",
-    ),
-    "budget_images": ("Data efficiency", "All regimes by distinct training images"),
-    "budget_specimens": ("Data efficiency", "All regimes by annotated specimens"),
-    "generalization_gaps": (
-        "Field photographs and unseen species",
-        "Loss on field photographs and on unseen species",
-    ),
-    "ood_bands": ("Field photographs and unseen species", "Finding unseen species by distance"),
-    "ood_band_taxonomic_agreement": (
-        "Field photographs and unseen species",
-        "Naming unseen species by distance",
-    ),
-    "density_detection_recall": ("Field photographs and unseen species", "Found by density"),
-    "imbalance_tiers": ("Rare and common species", "Head, medium and tail species"),
-    "imbalance_gap": ("Rare and common species", "Head minus tail"),
-    "decomposition_iid": ("Finding against naming", "Finding and naming in distribution"),
-    "decomposition_inat": ("Finding against naming", "Finding and naming on field photographs"),
-    "density_species_accuracy": ("Finding against naming", "Named right by density"),
-    "operating_curve": ("Finding against naming", "Confidence cuts"),
-    "target_grid": ("Target species", "Target species: band by images"),
-    "target_vs_nontarget": ("Target species", "Target species against all others"),
-    "confidence": ("Confidence", "Mean confidence"),
-    "calibration_error": ("Confidence", "Calibration error"),
-    "novelty": ("Confidence", "Unseen species by low confidence"),
-}
+from benchmark_eval.report.captions import PLOTS
 
 
 rule plot_sweep:
@@ -42,12 +10,12 @@ rule plot_sweep:
     output:
         [
             report(
-                f"results/plots/{plot}.{kind}",
-                caption=f"../report/{plot}.rst",
-                category=question,
-                labels={"plot": title, "format": kind},
+                f"results/plots/{plot.name}.{kind}",
+                caption=f"../report/{plot.name}.rst",
+                category=plot.question,
+                labels={"plot": plot.title, "format": kind},
             )
-            for plot, (question, title) in PLOTS.items()
+            for plot in PLOTS
             for kind in PLAN.config.plot_formats
         ],
         record=f"results/.state/{PLAN.record('plots')}",
