@@ -97,9 +97,11 @@ class Expectation:
         self._summary(raw)
         self._detections(raw)
 
-    def _undefined(self, block, key, said):
-        """Deviation 1: an undefined value is ``said`` in the yardstick and null in ours."""
-        assert block[key] == said, f"{key}: the yardstick has {block[key]!r}, not {said!r}"
+    def _undefined(self, block, key, reference):
+        """Deviation 1: an undefined value is ``reference`` in the yardstick and null in ours."""
+        assert block[key] == reference, (
+            f"{key}: the yardstick has {block[key]!r}, not {reference!r}"
+        )
         block[key] = None
         self.used["1: undefined is null"] += 1
 
@@ -173,11 +175,11 @@ class Expectation:
 
     def _imbalance(self, split, blocks):
         """Deviations 2 and 3: scored species only, and ties by category id."""
-        said = blocks["class_imbalance"]
+        reference = blocks["class_imbalance"]
         everyone = blocks["per_species"]
         scored = {i: s for i, s in sorted(everyone.items()) if s["n_gt"]}
         if not everyone or not self.train_images:
-            assert said == {}
+            assert reference == {}
             return
         score = yardstick.module().evaluate_class_imbalance
         trained = [i for i, s in scored.items() if self.train_images.get(s["name"], 0)]
@@ -209,16 +211,16 @@ class Expectation:
         else:
             # no deviation applies: the yardstick's values, except for an undefined correlation
             for key, value in must.items():
-                assert value is None or math.isclose(value, said[key], abs_tol=TOLERANCE), key
-            assert must.keys() == said.keys()
+                assert value is None or math.isclose(value, reference[key], abs_tol=TOLERANCE), key
+            assert must.keys() == reference.keys()
         blocks["class_imbalance"] = must
 
     def _summary(self, raw):
         splits = raw["per_split"]
-        said = raw["summary"]
-        for key in [key for key in said if key.endswith("_nan")]:
-            del said[key]
-            self.used["7: a blank band is no band"] += 1
+        summary = raw["summary"]
+        for key in [key for key in summary if key.endswith("_nan")]:
+            del summary[key]
+            self.used["7: a blank band is ignored"] += 1
         # deviation 2: the yardstick's own gap, over species scored in both splits
         scored = copy.deepcopy(self.raw["per_split"])
         for blocks in scored.values():
@@ -227,20 +229,20 @@ class Expectation:
             blocks["per_species"] = kept
         again = yardstick.module().compute_summary(scored)
         for key in OTHERS_OF_SUMMARY[:3]:
-            said[key] = again.get(key)
-        if "iid_test" in splits and "inat_test" in splits and not said[OTHERS_OF_SUMMARY[2]]:
-            said[OTHERS_OF_SUMMARY[2]] = 0
+            summary[key] = again.get(key)
+        if "iid_test" in splits and "inat_test" in splits and not summary[OTHERS_OF_SUMMARY[2]]:
+            summary[OTHERS_OF_SUMMARY[2]] = 0
         for key in OTHERS_OF_SUMMARY[3:]:
-            said.setdefault(key, None)
+            summary.setdefault(key, None)
 
         iid = splits.get("iid_test")
         for key, (split, block, name) in GAPS.items():
             sides = [s[block][name] if s else None for s in (iid, splits.get(split))]
-            self._gap(said, key, sides)
+            self._gap(summary, key, sides)
         bands = splits.get("semantic_ood", {}).get("ood_by_band", {}).get("by_band", {})
         for key, name in BAND_GAPS.items():
             sides = [bands.get(b, {}).get(name) for b in ("near_genus", "far_tribe")]
-            self._gap(said, key, sides)
+            self._gap(summary, key, sides)
         raw["headline"] = {
             "iid_test.coco.AP_50_95": iid["coco"]["AP_50_95"] if iid else None,
             "inat_test.coco.AP_50_95": (
@@ -253,11 +255,11 @@ class Expectation:
             ),
         }
 
-    def _gap(self, said, key, sides):
+    def _gap(self, summary, key, sides):
         """Deviation 1 for differences: undefined if either value is."""
         if None in sides:
-            self.used["1: undefined is null"] += key in said
-            said[key] = None
+            self.used["1: undefined is null"] += key in summary
+            summary[key] = None
 
     def _detections(self, raw):
         """Deviation 8: image order, within the yardstick's order of splits."""
@@ -327,7 +329,7 @@ class Comparison:
             self._differ(path, expected, found)
 
     def _differ(self, path, expected, found):
-        self.differences.append(f"{path}: wanted {expected!r}, found {found!r}")
+        self.differences.append(f"{path}: expected {expected!r}, found {found!r}")
 
 
 def compare(results, case, ours, files=None):

@@ -48,7 +48,7 @@ def localise(truth, rows, threshold):
     return true_positives, false_positives
 
 
-def share(part, whole):
+def fraction(part, whole):
     return Fraction(part, whole) if whole else None
 
 
@@ -78,15 +78,15 @@ class Slow:
 
     def decomposition(self):
         n_correct = sum(self.correct(i, j) for i, j in self.true_positives.items())
-        recall = share(len(self.true_positives), len(self.scored))
+        recall = fraction(len(self.true_positives), len(self.scored))
         ious = [iou(self.rows[i][2], self.truth[j][2]) for i, j in self.true_positives.items()]
         return {
             "n_gt": len(self.scored),
             "n_matched_tp": len(self.true_positives),
             "detection_recall": recall,
             "localisation_loss": None if recall is None else 1 - recall,
-            "species_recall": share(n_correct, len(self.scored)),
-            "classification_given_detection_acc": share(n_correct, len(self.true_positives)),
+            "species_recall": fraction(n_correct, len(self.scored)),
+            "classification_given_detection_acc": fraction(n_correct, len(self.true_positives)),
             "mean_confidence_matched": mean(self.rows[i][3] for i in self.true_positives),
             "median_iou_matched": median(ious) if ious else None,
         }
@@ -133,14 +133,14 @@ class Slow:
             "n_images_with_tp": sum(matched > 0 for _, matched, _ in per_image),
             "n_gt": n_gt,
             "n_matched_tp": n_matched,
-            "recall": share(n_matched, n_gt),
-            "classification_given_detection_acc": share(n_correct, n_matched),
-            "species_recall": share(n_correct, n_gt),
-            "image_mean_recall": mean(share(h, n) for n, h, _ in per_image),
+            "recall": fraction(n_matched, n_gt),
+            "classification_given_detection_acc": fraction(n_correct, n_matched),
+            "species_recall": fraction(n_correct, n_gt),
+            "image_mean_recall": mean(fraction(h, n) for n, h, _ in per_image),
             "image_mean_classification_given_detection_acc": mean(
-                share(r, h) for _, h, r in per_image if h
+                fraction(r, h) for _, h, r in per_image if h
             ),
-            "image_mean_species_recall": mean(share(r, n) for n, _, r in per_image),
+            "image_mean_species_recall": mean(fraction(r, n) for n, _, r in per_image),
         }
 
     def chance(self):
@@ -150,7 +150,7 @@ class Slow:
         wrong = [(named, true) for named, true in wrong if named != true]
         out = {"n_misidentified": len(wrong)}
         for rank in ("genus", "tribe"):
-            observed = share(sum(self.same(rank, a, b) for a, b in wrong), len(wrong))
+            observed = fraction(sum(self.same(rank, a, b) for a, b in wrong), len(wrong))
             expected = mean(
                 sum(f_t for t, f_t in f.items() if t != true and self.same(rank, t, true))
                 / (1 - f.get(true, 0))
@@ -175,7 +175,7 @@ class Slow:
             len(kept.true_positives),
             len(self.scored),
         )
-        precision, recall = share(n_matched, n), share(n_matched, n_gt)
+        precision, recall = fraction(n_matched, n), fraction(n_matched, n_gt)
         f1 = None
         if recall is not None:
             # the harmonic mean; 0 if either is 0
@@ -186,10 +186,10 @@ class Slow:
             "precision": precision,
             "recall": recall,
             "F1": f1,
-            "species_recall": share(
+            "species_recall": fraction(
                 sum(kept.correct(*pair) for pair in kept.true_positives.items()), n_gt
             ),
-            "false_positives_per_image": share(len(kept.false_positives), len(self.images)),
+            "false_positives_per_image": fraction(len(kept.false_positives), len(self.images)),
         }
 
     def best(self):
