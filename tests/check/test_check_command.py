@@ -141,7 +141,7 @@ def test_the_report_does_not_depend_on_the_number_of_jobs(tree, tmp_path, capsys
     # 20 of this kind, spread over the files, then further ones per file; the expected value once
     assert text.count("json, record ") == 20
     assert [text.count(f"{m}/iid_test_predictions.json, record ") for m in "abc"] == [7, 7, 6]
-    assert text.count("expected: an image of iid_test") == 1
+    assert text.count("expected: an image id of iid_test") == 1
     assert plain(text).count("predictions of another split") == 1
     more = [
         f"{tmp_path}/{m}/iid_test_predictions.json ({n})"
