@@ -39,6 +39,7 @@ def plain(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow  # writes and checks 26 large files
 def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     """24 files with corner boxes, then two with a score threshold: both mistakes are reported."""
     (model,) = tree.predictions_dir.iterdir()

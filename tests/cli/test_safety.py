@@ -216,6 +216,7 @@ def test_an_existing_link_is_replaced_and_not_followed(folder, tmp_path):
     assert not any(path.is_symlink() for path in (folder / "out").iterdir())
 
 
+@pytest.mark.slow  # draws plots
 def test_markup_in_names_is_escaped_in_report_and_plots(tmp_path):
     """A sweep with markup, formulas and TeX in architecture and model names."""
     from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation

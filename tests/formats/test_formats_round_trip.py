@@ -132,6 +132,7 @@ def test_ground_truth_comes_back_from_every_format(tmp_path_factory, name, table
     assert plain_facts(back) == plain_facts(table)
 
 
+@pytest.mark.slow  # property test
 @given(
     table=tables(scored=True, decimals=6),
     chain=st.lists(
@@ -151,6 +152,7 @@ def test_any_chain_of_formats_and_pixel_rules_loses_nothing(tmp_path_factory, ta
     assert facts(now) == facts(table)
 
 
+@pytest.mark.slow  # property test
 @given(table=tables(scored=True))
 @settings(max_examples=20, deadline=None)
 def test_what_is_written_twice_has_the_same_bytes(tmp_path_factory, table):
@@ -167,6 +169,7 @@ def test_what_is_written_twice_has_the_same_bytes(tmp_path_factory, table):
         assert [f.read_bytes() for f in files[0]] == [f.read_bytes() for f in files[1]]
 
 
+@pytest.mark.slow  # property test
 @given(
     shares=st.lists(
         st.tuples(*(st.integers(0, 10**12).map(lambda v: v / 10**12) for _ in range(4))),
@@ -188,6 +191,7 @@ def test_shares_of_twelve_decimals_survive_pixels(shares, side):
     assert to_shares(table).tolist() == values.tolist()
 
 
+@pytest.mark.slow  # property test
 @given(st.lists(st.tuples(*(st.floats(0, 5000) for _ in range(4))), min_size=1, max_size=20))
 @settings(max_examples=100, deadline=None)
 def test_any_float_comes_back_from_its_own_kind_of_format(tmp_path_factory, numbers):

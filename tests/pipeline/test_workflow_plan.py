@@ -202,6 +202,7 @@ def aggregate_as_the_job_does():
     )
 
 
+@pytest.mark.workflow
 @pytest.mark.parametrize("changed", ["subset.json", "own.py"])
 def test_what_changes_between_plan_and_tables_leaves_none(swept, changed):
     plan()

@@ -89,6 +89,7 @@ def test_every_flag_of_the_document(folders, capsys, flags):
     assert not (out / "plots").exists()
 
 
+@pytest.mark.slow  # draws plots
 def test_the_example_of_the_document(folders, capsys):
     assert run("map", "-pd", folders / "det", "-gt", folders / "gt", "-od", folders / "out") == 0
     printed = capsys.readouterr().out

@@ -9,6 +9,8 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.voc import pictures, plots, run_map, score_voc_folders
 from benchmark_eval.voc.pictures import DIFFICULT, FALSE_ALARM, HIT, HIT_OBJECT, MISS, draw, marks
 
+pytestmark = pytest.mark.slow  # draws plots
+
 TRUTH = {
     "a": [
         "x 100 100 199 199",  # hit at 0.9, again at 0.3

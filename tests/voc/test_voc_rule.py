@@ -276,6 +276,7 @@ def numbers(result):
     ]
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=300, deadline=None)
 @given(scenes(), st.sampled_from([0.25, 0.5, 0.6, 1.0]), st.sampled_from([0.3, 0.5, 0.75]))
 def test_agrees_with_an_independent_implementation(scene, default, special):
@@ -300,6 +301,7 @@ def test_agrees_with_an_independent_implementation(scene, default, special):
     assert result.mAP == (None if mean is None else pytest.approx(float(mean), abs=1e-14))
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=100, deadline=None)
 @given(scenes(), st.sampled_from([0.3, 0.5, 0.75]))
 def test_agrees_without_the_pixel_rule_and_with_an_ignored_class(scene, threshold):
@@ -333,6 +335,7 @@ def test_pairs_in_several_blocks_give_the_same_matches(monkeypatch):
 # ------------------------------------------------------------------ invariances
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes(), st.randoms(use_true_random=False))
 def test_order_of_detections_is_of_no_account_without_ties(scene, random):
@@ -354,6 +357,7 @@ def test_order_of_detections_is_of_no_account_without_ties(scene, random):
     )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes(), st.sampled_from([2, 8, 1024]), st.integers(-50, 50))
 def test_scale_and_place_are_of_no_account(scene, scale, shift):
@@ -378,6 +382,7 @@ def test_scale_and_place_are_of_no_account(scene, scale, shift):
     )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes())
 def test_duplicates_of_all_detections_behind_them_are_false_positives_only(scene):
@@ -397,6 +402,7 @@ def test_duplicates_of_all_detections_behind_them_are_false_positives_only(scene
         assert b.n_false_positives == 2 * a.n_false_positives + a.n_true_positives
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes())
 def test_only_the_order_of_confidences_counts(scene):
