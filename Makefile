@@ -13,7 +13,7 @@ DEMO := $(BIN)/snakemake --cores all --configfile config/demo.yaml
 .PHONY: demo tutorial bench bench-map help setup test test-fast test-deep lint format pins
 
 help:
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(READY): requirements.txt requirements-yardstick.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -76,7 +76,7 @@ bench: .bench ## compare with the benchmark's evaluator and other tools; writes 
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sweep.py
 
-bench-map: setup ## time the mAP tool on 500,000 detections
+bench-map: setup ## time the VOC mAP tool on 500,000 detections
 	$(BIN)/python benchmarks/map_bench.py
 
 .PHONY: docs rulegraph
@@ -90,6 +90,15 @@ rulegraph: setup ## draw the graph of the rules, docs/rulegraph.svg (requires gr
 	$(BIN)/snakemake --quiet --directory "$$folder" --rulegraph dot --config benchmark_dir=benchmark \
 	  predictions_dir=predictions manifest=manifest.csv \
 	  | sed 's/graph\[/graph[rankdir=LR, /' | dot -Tsvg > docs/rulegraph.svg
+
+.PHONY: architecture-graph readme-plot
+architecture-graph: setup ## draw the rooms of the package into docs/architecture.svg
+	$(BIN)/python docs/architecture_graph.py
+
+readme-plot: demo ## draw the plot of the README from the demo's results
+	$(BIN)/benchmark-eval plot --aggregated results/aggregated/aggregated.json --output-dir demo/plots \
+	  --format svg --only learning_iid_AP_50_95
+	cp demo/plots/learning_iid_AP_50_95.svg docs/demo_learning_curve.svg
 
 .PHONY: bench-scaling
 bench-scaling: setup ## measure how a sweep scales with its models; writes docs/scaling.md

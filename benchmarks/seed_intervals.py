@@ -15,8 +15,12 @@ from statistics import median
 import numpy as np
 
 from benchmark_eval.core.intervals import estimate
-from benchmark_eval.report.document import CHANCE_DIFFERENCES, CHANCE_MEANS
-from benchmark_eval.sweep.comparisons import compare, compare_to
+from benchmark_eval.sweep.comparisons import (
+    FALSE_OVER_DIFFERENCES,
+    FALSE_OVER_MEANS,
+    compare,
+    compare_to,
+)
 
 N_SEEDS = 3
 N_CONDITIONS = 17
@@ -53,8 +57,8 @@ def main() -> None:
     options = parser.parse_args()
     generator = np.random.default_rng(options.seed)
     print(
-        f"{options.draws:,} draws; the report quotes {CHANCE_MEANS:.1%} "
-        f"and {CHANCE_DIFFERENCES:.0%}"
+        f"{options.draws:,} draws; the report quotes {FALSE_OVER_MEANS:.1%} "
+        f"and {FALSE_OVER_DIFFERENCES:.0%}"
     )
     for n_seeds in (2, 3, 5, 10):
         means, differences = errors(options.draws, generator, n_seeds)

@@ -48,11 +48,11 @@ for d, t, p in zip(detections, truths, pairs, strict=True):
 mark("COCO matching, AP and AR (class-aware and class-agnostic)")
 stages = [(name, now - before) for (name, now), (_, before) in zip(marks[1:], marks, strict=False)]
 start = time.process_time()
-result, hits = evaluation.evaluate(
-    benchmark, predictions_dir, "model", evaluation.Options(), hits=True
+result, tables = evaluation.evaluate(
+    benchmark, predictions_dir, "model", evaluation.Options(), true_positives=True
 )
 whole = time.process_time() - start
-writers.write_evaluation(result, benchmark, hits, output_dir)
+writers.write_evaluation(result, benchmark, tables, output_dir)
 listed = sum(seconds for name, seconds in stages[2:])
 stages += [
     ("distance bands and other metric families", whole - listed),

@@ -112,8 +112,8 @@ def one_evaluation(tree: Tree, benchmark: Path, output: Path) -> float:
 SWEEP_NOTES = (
     "At full load, wall / CPU is 1 divided by the number of cores. CPU time relative to that of",
     "single evaluations is the overhead of hashing, workflow, tables, plots and report: 1 is no",
-    "overhead. The ratio to evaluations that read the index of the benchmark, as the jobs of a",
-    "sweep do, has no target: it shows what could still be saved.",
+    "overhead. The ratio to evaluations that read the benchmark's index, as the jobs of a sweep",
+    "do, has no target: it shows what could still be saved.",
 )
 NO_OP_NOTES = (
     "A ratio of 1 is plain Snakemake, which compares no file contents. Anything above is the cost",

@@ -1,6 +1,6 @@
-"""Pages of the site that are made, not written: from schemas, command line and docstrings.
+"""Generates pages of the site from the schemas, the command line and the docstrings.
 
-MkDocs calls ``on_files`` before it reads pages; whatever is added there is a page like any other.
+MkDocs calls ``on_files`` before it reads the pages.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Everything else in the package may change without notice."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made."""
-    for name, text in made().items():
+    """Add the generated pages."""
+    for name, text in generated().items():
         files.append(File.generated(config, name, content=text))
     return files
 
 
-def made() -> dict[str, str]:
-    """Every made page or file by its name below docs/."""
+def generated() -> dict[str, str]:
+    """Every generated page or file, by its name below docs/."""
     schemas = {
         "config": _schema("config"),
         "manifest": _schema("manifest"),
@@ -51,7 +51,7 @@ def made() -> dict[str, str]:
         "reference/manifest.md": keys_page(schemas["manifest"]),
         "reference/commands.md": commands_page(),
         "reference/files.md": files_page(schemas),
-        "contributing.md": (PACKAGE.parent / "CONTRIBUTING.md").read_text(),
+        "contributing.md": contributing_page(),
         **{
             f"reference/{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False)
             for name, schema in schemas.items()
@@ -67,22 +67,28 @@ def _schema(name: str) -> dict[str, Any]:
     return schema
 
 
+def contributing_page() -> str:
+    """CONTRIBUTING.md, with its links as seen from docs/."""
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return text.replace("](docs/", "](")
+
+
 def keys_page(schema: Mapping[str, Any]) -> str:
-    """A schema's keys as a page: description, allowed values, default."""
-    needed = schema.get("required", ())
+    """A page with the description, allowed values and default of each key of a schema."""
+    required = schema.get("required", ())
     lines = [f"# {schema['title']}", "", schema["description"], ""]
     for key, rules in schema["properties"].items():
         lines += [f"## {key}", "", rules["description"], "", f"- allowed: {allowed(rules)}"]
         if "default" in rules:
             lines.append(f"- default: `{json.dumps(rules['default'])}`")
-        elif needed:
-            lines.append(f"- {'required' if key in needed else 'optional'}")
+        elif required:
+            lines.append(f"- {'required' if key in required else 'optional'}")
         lines.append("")
     return "\n".join(lines)
 
 
 def allowed(rules: Mapping[str, Any]) -> str:
-    """What a key may hold, in words."""
+    """The allowed values of a key, in words."""
     if "enum" in rules:
         return ", ".join(f"`{value}`" for value in rules["enum"])
     if rules["type"] == "array":
@@ -97,10 +103,10 @@ def allowed(rules: Mapping[str, Any]) -> str:
 
 
 def files_page(schemas: Mapping[str, Any]) -> str:
-    """Where each schema is, and the keys that its file begins with."""
+    """A page with a link to each schema and the top-level keys of its file."""
     files = {
         "config": "`config/config.yaml`",
-        "manifest": "a row of the manifest",
+        "manifest": "one row of the manifest",
         "summary": "`<model>_summary.json`",
         "aggregated": "`aggregated.json`",
     }
@@ -113,14 +119,14 @@ def files_page(schemas: Mapping[str, Any]) -> str:
 
 
 def _properties(schema: Mapping[str, Any]) -> list[str]:
-    """The top keys of a schema, behind its reference if it has one."""
+    """The top-level keys of a schema, with a ``$ref`` resolved."""
     if "$ref" in schema:
         schema = schema["$defs"][schema["$ref"].rpartition("/")[2]]
     return list(schema["properties"])
 
 
 def commands_page() -> str:
-    """The help texts of all commands."""
+    """A page with the help of every command."""
     lines = ["# Command line", ""]
     for name in COMMANDS:
         command = importlib.import_module(f"benchmark_eval.cli.{name.replace('-', '_')}").command
@@ -130,6 +136,6 @@ def commands_page() -> str:
 
 
 def api_page() -> str:
-    """The public names of the package, and no others."""
+    """A page with the public names of the package."""
     shown = "\n\n".join(f"::: benchmark_eval.{name}" for name in benchmark_eval.__all__)
     return f"# Python API\n\n{API_INTRODUCTION}\n\n{shown}\n"

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.core.duplicate_keys import repeated_in_coco
+from benchmark_eval.core.duplicate_keys import duplicates_in_coco
 from benchmark_eval.core.json_values import plain_json, show
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input, read_input
@@ -109,7 +109,7 @@ def _decoded(data: bytes) -> _Origins:
 
 
 def _repeated_keys(data: bytes, raw: RawSplit) -> Iterator[Problem]:
-    for record, key, values in repeated_in_coco(data, plain_json):
+    for record, key, values in duplicates_in_coco(data, plain_json):
         found = f"{key} twice: {' and '.join(map(show, values))}"
         expected = "each key once in a record"
         cause = "readers silently use the last value"

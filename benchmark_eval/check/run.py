@@ -20,7 +20,7 @@ from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import Survey, survey_benchmark
 from benchmark_eval.inputs.config import Config, config_schema, normalise_config, read_yaml
 from benchmark_eval.inputs.manifest import Manifest, read_manifest
-from benchmark_eval.inputs.path_hints import benchmark_absence, folder_absence, with_hints
+from benchmark_eval.inputs.path_hints import benchmark_hint, folder_hint, with_hints
 from benchmark_eval.inputs.prediction_files import (
     find_prediction_files,
     model_folders,
@@ -171,7 +171,7 @@ def _absent_folders(config: Config, source: str) -> Iterator[Problem]:
         if folder is None or folder.is_dir():
             continue
         found = f"{folder}, which {'is a file' if folder.exists() else 'does not exist'}"
-        cause = benchmark_absence(folder) if key == "benchmark_dir" else folder_absence(folder)
+        cause = benchmark_hint(folder) if key == "benchmark_dir" else folder_hint(folder)
         yield Problem("missing-folder", source, found, expected, field=key, cause=cause)
 
 
@@ -356,14 +356,14 @@ def _grid(manifest: Manifest) -> Iterator[Problem]:
     )
     expected = "every condition with every seed, for every architecture"
     yield Problem("sweep", str(manifest.path), found, expected)
-    for (architecture, regime, budget), cells in by_condition(absent):
+    for condition, cells in by_condition(absent).items():
         numbers = ", ".join(str(cell.seed) for cell in cells)
         yield Problem(
             "sweep",
             str(manifest.path),
             f"no seed {numbers}",
             expected,
-            f"{architecture} {regime} {budget}",
+            f"{condition.architecture} {condition.regime} {condition.k_or_p}",
         )
 
 

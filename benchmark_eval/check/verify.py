@@ -15,6 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import open_input, read_input, read_or_report, unreadable
@@ -27,14 +28,7 @@ from benchmark_eval.inputs.prediction_files import find_prediction_files
 from benchmark_eval.results.schema import Evaluation, decode_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
-from benchmark_eval.sweep.tables import (
-    AGGREGATED,
-    CSV_FILES,
-    Aggregated,
-    encode,
-    load_tables,
-    to_csv,
-)
+from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, load_tables
 
 Progress = Callable[[str, int, int], None]
 
@@ -138,9 +132,7 @@ def _verify(results: str | Path, config: Config | None, progress: Progress | Non
     if not eval_dir.is_dir():
         raise UsageError(f"{root} is not a results folder")
     verified = Verified()
-    problems: list[Problem] = []
-    summaries = find_summaries(eval_dir, problems)
-    verified.collected.extend(problems)
+    summaries = find_summaries(eval_dir, verified.collected)
     tables = next((p for p in (root / "aggregated", root) if (p / AGGREGATED).is_file()), None)
     if not summaries and tables is None:
         raise UsageError(f"{root} contains neither <model>_summary.json nor {AGGREGATED}")
@@ -334,7 +326,7 @@ def _tables(
                 "digest", found, expected, file=str(path), cause="stale tables: aggregate again"
             )
     for name, layout in CSV_FILES.items():
-        verified.compare(folder / name, to_csv(*layout(table)).encode(), AGGREGATED)
+        verified.compare(folder / name, csv_text(*layout(table)).encode(), AGGREGATED)
     _report(folder, table, verified)
     if benchmark is not None and config is not None and config.manifest is not None:
         _aggregate_again(path, table, eval_dir, benchmark, config, verified)
@@ -365,25 +357,24 @@ def _aggregate_again(
     verified: Verified,
 ) -> None:
     """Aggregate the summaries again and compare every value."""
-    from benchmark_eval.sweep.aggregation import build
-    from benchmark_eval.sweep.custom_metrics import load_custom_metrics
+    from benchmark_eval.sweep.aggregation import assemble, read_sweep
 
     assert config.manifest is not None
-    custom = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
     try:
-        again = build(
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=read_manifest(config.manifest),
+            manifest=config.manifest,
             benchmark=benchmark,
             allow_missing=True,
             exclude=[cell.model for cell in table.missing if cell.model],
-            own=custom,
+            custom_metrics=config.custom_metrics,
         )
     except InputError as error:
         reported = set(verified.problems)
         verified.collected.extend(p for p in error.problems if p not in reported)
         return
-    verified.compare(path, encode(again), "the summaries, the manifest and the benchmark")
+    again = encode(assemble(read))
+    verified.compare(path, again, "the summaries, the manifest and the benchmark")
 
 
 def verification_lines(verified: Verified) -> Iterator[str]:

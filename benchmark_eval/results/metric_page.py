@@ -1,4 +1,4 @@
-"""``docs/metrics.md``: the catalogue as a page for people, never written by hand."""
+"""``docs/metrics.md``: the registry of metrics as a page, generated."""
 
 from __future__ import annotations
 
@@ -9,69 +9,70 @@ from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE, METRICS, Me
 
 _FAMILIES = {
     "prediction_density": (
-        "How many boxes",
-        "Counts of predictions and specimens. Many boxes a specimen are normal at a low "
-        "confidence threshold and harm no AP by themselves.",
+        "Prediction density",
+        "Counts of detections and specimens. Many detections per specimen are normal at a low "
+        "confidence threshold and do not lower AP by themselves.",
     ),
     "coco": (
         "COCO suite",
-        "pycocotools' numbers, species by species. On unseen species they are near zero by "
-        "construction: no right name can be predicted.",
+        "The metrics of pycocotools, per species. On unseen species they are near 0 by "
+        "construction, because no detection can have the correct species.",
     ),
     "class_agnostic": (
         "Class-agnostic suite",
-        "The same twelve with every category taken for one: was the beetle found at all?",
+        "The same twelve metrics with all categories merged into one: is the beetle detected?",
     ),
     "calibration": (
         "Calibration",
-        "Confidence against the share of boxes that hit a specimen, whatever their name.",
+        "Confidence against precision (fraction of true positives), species ignored.",
     ),
     "hierarchical": (
         "Taxonomic agreement",
-        "Of the boxes that hit a specimen, how many carry a name of the right species, genus, "
-        "tribe, subfamily. Cumulative: a right species has the right genus too. Blank ranks "
-        "agree with nothing.",
+        "Fractions of true positives with the correct species, genus, tribe and subfamily. "
+        "Cumulative: the correct species has the correct genus too. Blank ranks agree with "
+        "nothing.",
     ),
     "class_imbalance": (
-        "Rare and common species",
-        "Species ranked by their number of training images, in four quarters.",
+        "Class imbalance",
+        "Species ranked by their number of training images: the lowest quarter is tail, the "
+        "highest head, the rest medium.",
     ),
     "decomposition": (
-        "Finding against naming",
-        "Where specimens are lost: not found, or found and wrongly named.",
+        "Detection versus classification",
+        "Where specimens are lost: missed, or detected but misidentified.",
     ),
     "ood_by_band": (
-        "Unseen species by distance",
-        "semantic_ood only: each band's specimens alone, on the images that hold them. Bands: "
-        "`near_genus`, `mid_tribe`, `far_tribe`.",
+        "Unseen species by taxonomic distance",
+        "semantic_ood only: each band evaluated on its own specimens and the images that contain "
+        "them. Bands: `near_genus`, `mid_tribe`, `far_tribe`.",
     ),
     "density": (
         "Density strata",
-        "By specimens on the image, crowd counted. Strata: `1`, `2 to 10`, `>10` and `>1`; on "
-        "semantic_ood also within each band, under `by_band.<band>.<stratum>`.",
+        "By specimens per image, crowd counted. Strata: `1`, `2 to 10`, `>10` and `>1`; on "
+        "semantic_ood also for each band, under `by_band.<band>.<stratum>`.",
     ),
     "chance": (
-        "Wrong names against chance",
-        "Whether wrong names fall near the right one more often than by chance.",
+        "Misidentifications against chance",
+        "Whether misidentified specimens get a related species more often than by chance.",
     ),
     "detection_cap": (
-        "What the cap hides",
-        "COCO looks at the first 100 boxes of an image; crowded plates hold more.",
+        "Detection cap",
+        "COCO uses the first 100 detections of an image; dense images contain more specimens.",
     ),
     "operating_point": (
         "Operating points",
-        "What remains above a confidence cut: at the best F1, at 0.25, at 0.50, and under `curve` "
-        "(JSON alone) as lists over 101 cuts. The dot in `at_0.25` and `at_0.50` is part of the "
+        "Results at a confidence threshold: that of the best F1, 0.25, 0.50, and under `curve` "
+        "(JSON only) lists over 101 thresholds. The dot in `at_0.25` and `at_0.50` is part of the "
         "key.",
     ),
     "per_species": (
         "Per species",
-        "One entry for each category that a split lists, by its id; in `<model>_per_species.csv` "
-        "a row each.",
+        "One entry for each category that a split lists, by its id; one row each in "
+        "`<model>_per_species.csv`.",
     ),
     "summary": (
         "Across splits",
-        "Differences and separations between splits, under `summary`.",
+        "Gaps between splits and separation of known from unseen species, under `summary`.",
     ),
 }
 PLACES = {
@@ -80,49 +81,55 @@ PLACES = {
     "operating_point": ("best_F1", "at_0.25", "at_0.50"),
     "per_species": ("<category_id>",),
 }
-"""What stands between a family and a key, where something does."""
-_MATCHING = """Two matchings of boxes with specimens lie behind the numbers:
+"""Keys between a family and its metrics, if any."""
+_MATCHING = """The metrics are based on two matchings of detections with specimens:
 
-- **AP and AR**, wherever they stand, use COCO's, with its own ten IoU thresholds and its cap of 100
-  boxes an image (`detection_cap` moves the cap).
-- **Everything else** uses the *localisation matching*, which does not look at names and has no cap.
-  In each image boxes take turns by falling confidence, in file order where it is equal. A box
-  *takes* the specimen with the highest IoU of those that are still free, if that is at least `iou`
-  (a key of the config, 0.5 unless you change it); on equal IoU the first in the file."""
-_WORDS = (
-    ("hit", "A box that took a scored specimen, whatever species it names."),
-    ("found", "A scored specimen that a box took. There are as many of these as hits."),
-    ("rightly named", "A found specimen whose box names its species."),
+- **AP and AR** use COCO matching with its ten IoU thresholds and its cap of 100 detections per
+  image (`detection_cap` varies the cap).
+- **All other metrics** use the *localisation matching*, which ignores species and has no cap. In
+  each image, in order of descending confidence (file order on ties), each detection matches the
+  unmatched specimen with the highest IoU, if that is at least `iou` (a config key, default 0.5);
+  on equal IoU the first in the file."""
+_TERMS = (
+    ("true positive", "A detection matched to a scored specimen, whatever its predicted species."),
+    ("detected", "A scored specimen matched to a detection. One per true positive."),
+    ("missed", "A scored specimen without a match."),
+    ("correctly identified", "A detected specimen whose predicted species is correct."),
+    ("misidentified", "A detected specimen whose predicted species is wrong."),
     (
-        "left out",
-        "A box that took nothing and has an IoU of at least `iou` with a crowd region: neither hit "
-        "nor false positive.",
+        "ignored",
+        "A detection without a match that has an IoU of at least `iou` with a crowd region: "
+        "neither true nor false positive.",
     ),
-    ("false positive", "Any other box that took nothing."),
+    ("false positive", "Any other detection without a match."),
+    (
+        "out-of-vocabulary",
+        "A detection of a species that the split does not list (iid_test and inat_test). Excluded "
+        "before any metric, except `detection_recall_open_vocabulary`.",
+    ),
     (
         "scored, crowd",
-        "Crowd (`iscrowd` = 1) are specimens that are there but not scored: nothing is gained or "
-        "lost by them. All others are scored.",
+        "Crowd annotations (`iscrowd` = 1) are real specimens that are not scored: detections on "
+        "them are ignored. All other specimens are scored.",
     ),
     (
         "near, mid, far",
-        "Of unseen species: a trained species shares the genus; the tribe at most; neither.",
+        "Unseen species whose genus has a trained species; whose tribe but not genus has one; "
+        "whose tribe has none.",
     ),
 )
-_REPEATED = """`ood_by_band` repeats both matchings with each band's specimens alone. On
-iid_test and inat_test boxes named as a species that the split does not list are left out before
-anything is counted; `detection_recall_open_vocabulary` alone keeps them."""
-_CONFUSIONS = """The most frequent wrong names, most frequent first, then by category id: at most
-ten pairs of species, a list under `per_split.<split>.confusions`, in JSON alone
-(`<model>_report.txt` shows those that occur twice or more). Where many pairs occur once, which of
-these are listed means nothing.
+_REPEATED = """`ood_by_band` repeats both matchings with the specimens of each band only."""
+_CONFUSIONS = """The most frequent confusions, by descending count, then category ids: at most ten
+pairs of species, a list under `per_split.<split>.confusions`, in JSON only (`<model>_report.txt`
+shows those that occur twice or more). If many pairs occur once, the choice among them is
+arbitrary.
 
 | Key | Meaning |
 | :-- | :-- |
-| `gt_species`, `pred_species` | The specimen's species, and the one that its box named. |
-| `n` | How many found specimens of the true species were named so. |
-| `n_matched_tp` | How many specimens of the true species were found. |
-| `same_genus` | Whether the two are congeners. |"""
+| `gt_species`, `pred_species` | The true and the predicted species. |
+| `n` | Number of detected specimens of the true species with this predicted species. |
+| `n_matched_tp` | Number of detected specimens of the true species. |
+| `same_genus` | Whether the two species are congeners. |"""
 _BETTER = {
     "higher": "higher is better",
     "lower": "lower is better",
@@ -145,48 +152,48 @@ def render_page() -> str:
         "<!-- written by `benchmark-eval catalogue`; "
         "edit benchmark_eval/results/registry.py instead -->",
         "",
-        "Every number that is reported, by family. A key stands in `<model>_summary.json` under "
-        "`per_split.<split>.<family>` (`summary` at the top), in `<model>_summary.csv` as metric "
-        "of category `<family>`. A value that is not defined is `null` in JSON and an empty cell "
+        "Every reported metric, by family. Keys are found in `<model>_summary.json` under "
+        "`per_split.<split>.<family>` (`summary` at the top level) and in `<model>_summary.csv` "
+        "as metric of category `<family>`. An undefined value is `null` in JSON and an empty cell "
         f"in CSV. Splits: {', '.join(f'`{split}`' for split in TEST_SPLITS)}.",
         "",
-        "The three headline numbers: "
+        "The three headline metrics: "
         + ", ".join(f"`{'.'.join(m.path[1:])}`" for m in CURVE_METRICS if m.name in HEADLINE)
         + ".",
         "",
-        "## What a hit is",
+        "## Matching and terms",
         "",
         *_MATCHING.splitlines(),
         "",
-        "| Word | Meaning |",
+        "| Term | Meaning |",
         "| :-- | :-- |",
-        *(f"| {word} | {meaning} |" for word, meaning in _WORDS),
+        *(f"| {term} | {meaning} |" for term, meaning in _TERMS),
         "",
         *_REPEATED.splitlines(),
         "",
     ]
     own = [metric for metric in METRICS if metric.alias_of is None]
     for family, metrics in groupby(own, key=lambda metric: metric.block):
-        title, words = _FAMILIES[family]
-        lines += [f"## {title}: `{family}`", "", words, "", *_table(list(metrics)), ""]
+        title, text = _FAMILIES[family]
+        lines += [f"## {title}: `{family}`", "", text, "", *_table(list(metrics)), ""]
         if family == "chance":
-            lines += ["## Who is taken for whom: `confusions`", "", *_CONFUSIONS.splitlines(), ""]
+            lines += ["## Confusions: `confusions`", "", *_CONFUSIONS.splitlines(), ""]
     lines += [
-        "## Other spellings",
+        "## Aliases",
         "",
-        "The benchmark's evaluator spells some keys otherwise. `<model>_summary.json` holds "
-        "them too; nothing else does.",
+        "The benchmark's evaluator uses other names for some keys. `<model>_summary.json` contains "
+        "both; all other files use one name.",
         "",
-        "| Family | Key | The same as |",
+        "| Family | Alias | Key |",
         "| :-- | :-- | :-- |",
         *(f"| `{m.block}` | `{m.key}` | `{m.alias_of}` |" for m in METRICS if m.alias_of),
         "",
-        "## Columns of a sweep's tables",
+        "## Columns of the sweep tables",
         "",
         "`learning_curves.csv` has `<name>_mean`, `<name>_std`, `<name>_n`, `<name>_ci95_low` and "
-        "`<name>_ci95_high` for each of these names, `models.csv` the values behind them.",
+        "`<name>_ci95_high` for each of these names, `models.csv` the value of each model.",
         "",
-        "| Name | What it is | Where it stands in `<model>_summary.json` |",
+        "| Name | Metric | Path in `<model>_summary.json` |",
         "| :-- | :-- | :-- |",
         *(f"| `{m.name}` | {m.label} | `{'.'.join(m.path)}` |" for m in CURVE_METRICS),
     ]
@@ -194,6 +201,7 @@ def render_page() -> str:
 
 
 def _table(metrics: list[Metric]) -> list[str]:
+    """Rows of the table of a family."""
     head = "| Key | Label | Unit, range | Direction | Origin | Meaning |"
     rows = [
         f"| {keys(m)} | {m.label} | {_range(m)} | {_BETTER[m.better]} | {_ORIGIN[m.standard]} "
@@ -204,13 +212,14 @@ def _table(metrics: list[Metric]) -> list[str]:
 
 
 def keys(metric: Metric) -> str:
-    """Where a metric stands under its family, every place named."""
+    """Every key of a metric under its family."""
     places = PLACES.get(metric.block)
     names = [f"{place}.{metric.key}" for place in places] if places else [metric.key]
     return ", ".join(f"`{name}`" for name in names)
 
 
 def _range(metric: Metric) -> str:
+    """Unit and range of a metric."""
     if metric.low is None and metric.high is None:
         return metric.unit
     if metric.high is None:

@@ -1,8 +1,8 @@
-"""Every reported metric, once: its key, label, unit, range, direction, origin and meaning.
+"""Registry of every reported metric: key, label, unit, range, direction, origin and meaning.
 
-Writers, aggregation, plots, the report, the docs and the schemas take names and labels from
-here and nowhere else. ``standard`` says whose number it is: ``"COCO"`` (pycocotools),
-``"VOC"``, ``"benchmark"`` (the benchmark's own evaluator or its README) or ``"ours"``.
+Writers, aggregation, plots, reports and docs take names and labels from here only. ``standard``
+is the origin of a metric: ``"COCO"`` (pycocotools), ``"VOC"``, ``"benchmark"`` (the benchmark's
+own evaluator or its README) or ``"ours"``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Better = Literal["higher", "lower", "nearest 0", "neither"]
 Standard = Literal["COCO", "VOC", "benchmark", "ours"]
 
 SPLIT_PREFIX = {"iid_test": "iid", "inat_test": "inat", "semantic_ood": "ood"}
-"""How a split is spelled in front of a metric in the tables of a sweep."""
+"""Prefix of a split in metric names of the sweep tables."""
 SPLIT_LABEL = {
     "iid_test": "in-distribution",
     "inat_test": "field photographs",
@@ -32,13 +32,13 @@ BAND_LABEL = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One reported number. ``block`` is the family's key in ``per_split.<split>``."""
+    """One reported metric. ``block`` is the key of its family in ``per_split.<split>``."""
 
     block: str
     key: str
     label: str
     meaning: str
-    unit: str = "share"
+    unit: str = "fraction"
     low: float | None = 0.0
     high: float | None = 1.0
     better: Better = "higher"
@@ -47,27 +47,31 @@ class Metric:
 
     @property
     def path(self) -> str:
-        """``block.key``, the metric's place under a split in ``<model>_summary.json``."""
+        """``block.key``, relative to the split in ``<model>_summary.json``."""
         return f"{self.block}.{self.key}"
 
 
 def _suite(block: str, what: str, standard: Standard) -> list[Metric]:
-    """The twelve COCO numbers under one block."""
+    """The twelve COCO metrics of one block."""
     tail = "species ignored" if what else "mean over species"
-    per = "an image" if what else "an image and species"
+    per = "per image" if what else "per image and species"
     rows = [
         ("AP_50_95", "AP@[.5:.95]", "Average precision, mean over IoU 0.50, 0.55, ..., 0.95"),
         ("AP_50", "AP@.5", "Average precision at IoU 0.50"),
         ("AP_75", "AP@.75", "Average precision at IoU 0.75"),
-        ("AP_small", "AP small", "AP@[.5:.95] of specimens up to 32² px"),
+        ("AP_small", "AP small", "AP@[.5:.95] of specimens of up to 32² px"),
         ("AP_medium", "AP medium", "AP@[.5:.95] of specimens of 32² to 96² px"),
-        ("AP_large", "AP large", "AP@[.5:.95] of specimens from 96² px"),
+        ("AP_large", "AP large", "AP@[.5:.95] of specimens of at least 96² px"),
         ("AR_1", "AR@1", f"Recall with 1 detection {per}, mean over the IoU thresholds"),
-        ("AR_10", "AR@10", f"Recall with 10 detections {per}, mean over the IoU thresholds"),
-        ("AR_100", "AR@100", f"Recall with 100 detections {per}, mean over the IoU thresholds"),
-        ("AR_small", "AR small", "AR@100 of specimens up to 32² px"),
+        ("AR_10", "AR@10", f"Recall with up to 10 detections {per}, mean over the IoU thresholds"),
+        (
+            "AR_100",
+            "AR@100",
+            f"Recall with up to 100 detections {per}, mean over the IoU thresholds",
+        ),
+        ("AR_small", "AR small", "AR@100 of specimens of up to 32² px"),
         ("AR_medium", "AR medium", "AR@100 of specimens of 32² to 96² px"),
-        ("AR_large", "AR large", "AR@100 of specimens from 96² px"),
+        ("AR_large", "AR large", "AR@100 of specimens of at least 96² px"),
     ]
     return [
         Metric(block, key, f"{what}{label}", f"{meaning}; {tail}.", standard=standard)
@@ -76,10 +80,13 @@ def _suite(block: str, what: str, standard: Standard) -> list[Metric]:
 
 
 def _agreement(block: str, of: str) -> list[Metric]:
-    """Shares of hits named right at each rank above the species."""
+    """Fractions of true positives with the correct genus, tribe and subfamily."""
     return [
         Metric(
-            block, f"correct_{rank}", f"right {rank}", f"Share of {of} named in the right {rank}."
+            block,
+            f"correct_{rank}",
+            f"correct {rank}",
+            f"Fraction of {of} with the correct {rank}.",
         )
         for rank in ("genus", "tribe", "subfamily")
     ]
@@ -88,10 +95,12 @@ def _agreement(block: str, of: str) -> list[Metric]:
 def _count(
     block: str, key: str, label: str, meaning: str, standard: Standard = "benchmark"
 ) -> Metric:
+    """A count, from 0, without a better direction."""
     return Metric(block, key, label, meaning, "count", 0.0, None, "neither", standard)
 
 
 def _imbalance() -> list[Metric]:
+    """The metrics of head, medium and tail species."""
     rows: list[Metric] = [
         _count(
             "class_imbalance",
@@ -101,9 +110,9 @@ def _imbalance() -> list[Metric]:
         )
     ]
     for tier, words in (
-        ("head", "the quarter of species richest in training images"),
+        ("head", "the quarter of species with the most training images"),
         ("medium", "the middle half of species by training images"),
-        ("tail", "the quarter of species poorest in training images"),
+        ("tail", "the quarter of species with the fewest training images"),
     ):
         rows += [
             _count(
@@ -119,14 +128,14 @@ def _imbalance() -> list[Metric]:
             _count(
                 "class_imbalance",
                 f"{tier}_min_train_imgs",
-                f"{tier} fewest images",
-                f"Fewest training images in {words}.",
+                f"{tier}: fewest training images",
+                f"Smallest number of training images of a species in {words}.",
             ),
             _count(
                 "class_imbalance",
                 f"{tier}_max_train_imgs",
-                f"{tier} most images",
-                f"Most training images in {words}.",
+                f"{tier}: most training images",
+                f"Largest number of training images of a species in {words}.",
             ),
         ]
     for key, label in (("AP_50", "AP@.5"), ("AP_50_95", "AP@[.5:.95]")):
@@ -135,7 +144,7 @@ def _imbalance() -> list[Metric]:
                 "class_imbalance",
                 f"head_minus_tail_{key}",
                 f"head minus tail {label}",
-                f"Mean {label} of head species minus that of tail species; nearest 0 is best: rare species are served alike.",
+                f"Mean {label} of head species minus that of tail species; 0 means equal performance on rare species.",
                 low=-1.0,
                 better="nearest 0",
             ),
@@ -143,7 +152,7 @@ def _imbalance() -> list[Metric]:
                 "class_imbalance",
                 f"{key}_train_count_correlation",
                 f"r({label}, training images)",
-                f"Pearson correlation over species of {label} with training images; nearest 0 is best.",
+                f"Pearson correlation over species between {label} and the number of training images.",
                 unit="r",
                 low=-1.0,
                 better="nearest 0",
@@ -154,110 +163,110 @@ def _imbalance() -> list[Metric]:
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
-    _count("prediction_density", "n_predictions", "boxes", "Predictions that were scored."),
-    _count("prediction_density", "n_gt", "specimens", "Scored specimens (crowd left out)."),
+    _count("prediction_density", "n_predictions", "detections", "Detections evaluated, without out-of-vocabulary ones."),
+    _count("prediction_density", "n_gt", "specimens", "Scored specimens (no crowd)."),
     _count("prediction_density", "n_images", "images", "Images of the split."),
-    Metric("prediction_density", "boxes_per_gt", "boxes per specimen", "Predictions per scored specimen.", "ratio", 0.0, None, "neither"),
-    Metric("prediction_density", "boxes_per_image", "boxes per image", "Predictions per image.", "ratio", 0.0, None, "neither"),
+    Metric("prediction_density", "boxes_per_gt", "detections per specimen", "Detections per scored specimen.", "ratio", 0.0, None, "neither"),
+    Metric("prediction_density", "boxes_per_image", "detections per image", "Detections per image.", "ratio", 0.0, None, "neither"),
     *_suite("coco", "", "COCO"),
     *_suite("class_agnostic", "class-agnostic ", "benchmark"),
-    Metric("calibration", "ECE", "expected calibration error", "Distance of mean confidence from the share of hits in each of ten bins, weighted by boxes; crowd left out.", better="lower"),
-    Metric("calibration", "mean_confidence", "mean confidence", "Mean confidence of hits and false positives.", better="neither"),
-    _count("calibration", "n_predictions", "boxes judged", "Hits and false positives (boxes on crowd left out)."),
-    _count("hierarchical", "n_matched", "hits", "Detections that took a scored specimen."),
-    Metric("hierarchical", "correct_species", "right species", "Share of hits with the right species name."),
-    *_agreement("hierarchical", "hits"),
+    Metric("calibration", "ECE", "expected calibration error", "Absolute difference of mean confidence and precision in ten bins of confidence, weighted by detections; crowd ignored.", better="lower"),
+    Metric("calibration", "mean_confidence", "mean confidence", "Mean confidence of true and false positives.", better="neither"),
+    _count("calibration", "n_predictions", "true and false positives", "True and false positives (detections on crowd ignored)."),
+    _count("hierarchical", "n_matched", "true positives", "Detections matched to a scored specimen."),
+    Metric("hierarchical", "correct_species", "correct species", "Fraction of true positives with the correct species."),
+    *_agreement("hierarchical", "true positives"),
     *_imbalance(),
     _count("decomposition", "n_gt", "specimens", "Scored specimens."),
-    _count("decomposition", "n_matched_tp", "specimens found", "Scored specimens taken by a detection."),
-    Metric("decomposition", "detection_recall", "detection recall", "Share of specimens found, no cap on boxes; boxes named as a species that the split does not list are left out, all others count whatever their name."),
-    Metric("decomposition", "detection_recall_open_vocabulary", "detection recall, any name", "Share of specimens found when boxes of unlisted species count too: what was found but named as a species outside the split.", standard="ours"),
-    Metric("decomposition", "classification_given_detection_acc", "species accuracy given detection", "Share of found specimens with the right name."),
-    Metric("decomposition", "acc_genus_given_det", "genus accuracy given detection", "Share of found specimens in the right genus."),
-    Metric("decomposition", "acc_tribe_given_det", "tribe accuracy given detection", "Share of found specimens in the right tribe."),
-    Metric("decomposition", "species_recall", "species recall", "Share of specimens found and rightly named."),
-    Metric("decomposition", "genus_recall", "genus recall", "Share of specimens found and named in the right genus."),
-    Metric("decomposition", "tribe_recall", "tribe recall", "Share of specimens found and named in the right tribe."),
-    Metric("decomposition", "localisation_loss", "lost to localisation", "Share of specimens not found.", better="lower", standard="ours"),
-    Metric("decomposition", "classification_loss", "lost to naming", "Share of specimens found but wrongly named.", better="lower"),
-    Metric("decomposition", "joint_AP_50", "joint AP@.5", "COCO AP@.5: found and rightly named."),
-    Metric("decomposition", "detection_only_AP_50", "detection-only AP@.5", "Class-agnostic AP@.5; duplicates under other names lower it, so it is no upper bound."),
-    Metric("decomposition", "classification_loss_ratio", "classification loss ratio", "1 - joint AP@.5 / detection-only AP@.5; negative where duplicates depress the second. Read the loss to naming instead.", low=None, better="lower"),
-    Metric("decomposition", "mean_confidence_matched", "mean confidence of hits", "Mean confidence of hits.", better="neither", standard="ours"),
-    Metric("decomposition", "median_iou_matched", "median IoU of hits", "Median IoU of hits with their specimens.", standard="ours"),
-    _count("ood_by_band", "n_species", "species", "Species of the band with an annotation."),
+    _count("decomposition", "n_matched_tp", "true positives", "Scored specimens detected, of whatever predicted species."),
+    Metric("decomposition", "detection_recall", "detection recall", "Fraction of specimens detected, of whatever predicted species; no cap on detections, out-of-vocabulary detections excluded."),
+    Metric("decomposition", "detection_recall_open_vocabulary", "detection recall, open vocabulary", "Fraction of specimens detected if out-of-vocabulary detections count too.", standard="ours"),
+    Metric("decomposition", "classification_given_detection_acc", "species accuracy given detection", "Fraction of detected specimens that are correctly identified."),
+    Metric("decomposition", "acc_genus_given_det", "genus accuracy given detection", "Fraction of detected specimens with the correct genus."),
+    Metric("decomposition", "acc_tribe_given_det", "tribe accuracy given detection", "Fraction of detected specimens with the correct tribe."),
+    Metric("decomposition", "species_recall", "species recall", "Fraction of specimens detected and correctly identified."),
+    Metric("decomposition", "genus_recall", "genus recall", "Fraction of specimens detected with the correct genus."),
+    Metric("decomposition", "tribe_recall", "tribe recall", "Fraction of specimens detected with the correct tribe."),
+    Metric("decomposition", "localisation_loss", "missed", "Fraction of specimens not detected: 1 - detection recall.", better="lower", standard="ours"),
+    Metric("decomposition", "classification_loss", "misidentified", "Fraction of specimens detected but misidentified: detection recall - species recall.", better="lower"),
+    Metric("decomposition", "joint_AP_50", "joint AP@.5", "COCO AP@.5: detected and correctly identified."),
+    Metric("decomposition", "detection_only_AP_50", "detection-only AP@.5", "Class-agnostic AP@.5; duplicate detections as other species lower it, so it is no upper bound of joint AP@.5."),
+    Metric("decomposition", "classification_loss_ratio", "classification loss ratio", "1 - joint AP@.5 / detection-only AP@.5; negative if duplicate detections lower the latter. Prefer `classification_loss`.", low=None, better="lower"),
+    Metric("decomposition", "mean_confidence_matched", "mean confidence of true positives", "Mean confidence of true positives.", better="neither", standard="ours"),
+    Metric("decomposition", "median_iou_matched", "median IoU of true positives", "Median IoU of true positives with their specimens.", standard="ours"),
+    _count("ood_by_band", "n_species", "species", "Annotated species of the band."),
     _count("ood_by_band", "n_annotations", "annotations", "Annotations of the band."),
-    _count("ood_by_band", "n_images", "images", "Images that hold the band."),
+    _count("ood_by_band", "n_images", "images", "Images with an annotation of the band."),
     Metric("ood_by_band", "class_agnostic_AP_50", "class-agnostic AP@.5", "AP@.5 on the band's specimens, species ignored."),
     Metric("ood_by_band", "class_agnostic_AP_50_95", "class-agnostic AP@[.5:.95]", "AP@[.5:.95] on the band's specimens, species ignored."),
     Metric("ood_by_band", "class_agnostic_AR_100", "class-agnostic AR@100", "AR@100 on the band's specimens, species ignored."),
-    _count("ood_by_band", "n_matched_tp", "hits", "Hits on the band's specimens."),
-    *_agreement("ood_by_band", "the band's hits"),
-    Metric("ood_by_band", "mean_confidence_matched", "mean confidence of hits", "Mean confidence of the band's hits.", better="neither"),
-    Metric("ood_by_band", "mean_confidence_all_preds", "mean confidence of all boxes", "Mean confidence of every box on the band's images.", better="neither"),
+    _count("ood_by_band", "n_matched_tp", "true positives", "True positives on the band's specimens."),
+    *_agreement("ood_by_band", "the band's true positives"),
+    Metric("ood_by_band", "mean_confidence_matched", "mean confidence of true positives", "Mean confidence of the band's true positives.", better="neither"),
+    Metric("ood_by_band", "mean_confidence_all_preds", "mean confidence of all detections", "Mean confidence of all detections on the band's images.", better="neither"),
     _count("density", "n_images", "images", "Images of the stratum with a scored specimen.", "ours"),
-    _count("density", "n_images_with_tp", "images with a hit", "Images of the stratum with a hit.", "ours"),
+    _count("density", "n_images_with_tp", "images with a true positive", "Images of the stratum with a true positive.", "ours"),
     _count("density", "n_gt", "specimens", "Scored specimens of the stratum.", "ours"),
-    _count("density", "n_matched_tp", "hits", "Hits of the stratum.", "ours"),
-    Metric("density", "recall", "detection recall", "Share of the stratum's specimens found.", standard="ours"),
-    Metric("density", "classification_given_detection_acc", "species accuracy given detection", "Share of the stratum's hits rightly named.", standard="ours"),
-    Metric("density", "species_recall", "species recall", "Share of the stratum's specimens found and rightly named.", standard="ours"),
-    Metric("density", "image_mean_recall", "detection recall (mean over images)", "Mean over images of the share found.", standard="ours"),
-    Metric("density", "image_mean_classification_given_detection_acc", "species accuracy (mean over images)", "Mean over images with a hit of the share rightly named.", standard="ours"),
-    Metric("density", "image_mean_species_recall", "species recall (mean over images)", "Mean over images of the share found and rightly named.", standard="ours"),
-    _count("chance", "n_misidentified", "wrong names", "Hits with a wrong species name.", "ours"),
+    _count("density", "n_matched_tp", "true positives", "True positives of the stratum.", "ours"),
+    Metric("density", "recall", "detection recall", "Fraction of the stratum's specimens detected.", standard="ours"),
+    Metric("density", "classification_given_detection_acc", "species accuracy given detection", "Fraction of the stratum's true positives correctly identified.", standard="ours"),
+    Metric("density", "species_recall", "species recall", "Fraction of the stratum's specimens detected and correctly identified.", standard="ours"),
+    Metric("density", "image_mean_recall", "detection recall (mean over images)", "Mean over images of detection recall.", standard="ours"),
+    Metric("density", "image_mean_classification_given_detection_acc", "species accuracy given detection (mean over images)", "Mean of species accuracy over images with a true positive.", standard="ours"),
+    Metric("density", "image_mean_species_recall", "species recall (mean over images)", "Mean over images of species recall.", standard="ours"),
+    _count("chance", "n_misidentified", "misidentified", "True positives with the wrong species.", "ours"),
     *(
         metric
         for rank in ("genus", "tribe")
         for metric in (
-            Metric("chance", f"observed_{rank}", f"wrong names in the right {rank}", f"Share of wrongly named hits in the right {rank}.", standard="ours"),
-            Metric("chance", f"expected_{rank}", f"right {rank} by chance", "The same share if wrong names fell as often as each name is given.", better="neither", standard="ours"),
-            Metric("chance", f"enrichment_{rank}", f"{rank} enrichment", f"Observed over expected share in the right {rank}.", "ratio", 0.0, None, "neither", "ours"),
+            Metric("chance", f"observed_{rank}", f"misidentified within the correct {rank}", f"Fraction of misidentified true positives with the correct {rank}.", standard="ours"),
+            Metric("chance", f"expected_{rank}", f"correct {rank} by chance", "The same fraction if wrong species were drawn at random from the predicted ones.", better="neither", standard="ours"),
+            Metric("chance", f"enrichment_{rank}", f"{rank} enrichment", f"`observed_{rank}` / `expected_{rank}`.", "ratio", 0.0, None, "neither", "ours"),
         )
     ),
-    _count("detection_cap", "n_images_over_100", "images over the cap", "Images with more than 100 boxes.", "ours"),
-    _count("detection_cap", "n_detections_over_100", "boxes over the cap", "Boxes beyond the first 100 of their image.", "ours"),
-    Metric("detection_cap", "AR_100", "class-agnostic AR@100", "Class-agnostic recall with 100 boxes an image.", standard="ours"),
-    Metric("detection_cap", "AR_300", "class-agnostic AR@300", "Class-agnostic recall with 300 boxes an image.", standard="ours"),
-    Metric("detection_cap", "AR_uncapped", "class-agnostic AR without a cap", "Class-agnostic recall with every box.", standard="ours"),
-    Metric("operating_point", "confidence", "confidence cut", "Boxes below this confidence are put aside.", better="neither", standard="ours"),
-    _count("operating_point", "n_detections", "boxes kept", "Hits and false positives at or above the cut.", "ours"),
-    Metric("operating_point", "precision", "precision", "Share of kept boxes that hit a specimen.", standard="ours"),
-    Metric("operating_point", "recall", "recall", "Share of specimens hit by a kept box.", standard="ours"),
+    _count("detection_cap", "n_images_over_100", "images over the cap", "Images with more than 100 detections.", "ours"),
+    _count("detection_cap", "n_detections_over_100", "detections over the cap", "Detections beyond the first 100 of their image.", "ours"),
+    Metric("detection_cap", "AR_100", "class-agnostic AR@100", "Class-agnostic AR with up to 100 detections per image.", standard="ours"),
+    Metric("detection_cap", "AR_300", "class-agnostic AR@300", "Class-agnostic AR with up to 300 detections per image.", standard="ours"),
+    Metric("detection_cap", "AR_uncapped", "class-agnostic AR without a cap", "Class-agnostic AR with all detections.", standard="ours"),
+    Metric("operating_point", "confidence", "confidence threshold", "Detections below this confidence are discarded.", better="neither", standard="ours"),
+    _count("operating_point", "n_detections", "detections at or above the threshold", "True and false positives at or above the threshold.", "ours"),
+    Metric("operating_point", "precision", "precision", "Fraction of these detections that are true positives.", standard="ours"),
+    Metric("operating_point", "recall", "recall", "Fraction of specimens detected.", standard="ours"),
     Metric("operating_point", "F1", "F1", "Harmonic mean of precision and recall.", standard="ours"),
-    Metric("operating_point", "species_recall", "species recall", "Share of specimens hit and rightly named by a kept box.", standard="ours"),
-    Metric("operating_point", "false_positives_per_image", "false alarms per image", "Kept boxes that hit nothing, per image.", "per image", 0.0, None, "lower", "ours"),
-    Metric("per_species", "AP_50", "AP@.5", "The species' AP at IoU 0.50.", standard="COCO"),
-    Metric("per_species", "AP_50_95", "AP@[.5:.95]", "The species' AP, mean over the IoU thresholds.", standard="COCO"),
+    Metric("operating_point", "species_recall", "species recall", "Fraction of specimens detected and correctly identified.", standard="ours"),
+    Metric("operating_point", "false_positives_per_image", "false positives per image", "False positives per image.", "per image", 0.0, None, "lower", "ours"),
+    Metric("per_species", "AP_50", "AP@.5", "AP of the species at IoU 0.50.", standard="COCO"),
+    Metric("per_species", "AP_50_95", "AP@[.5:.95]", "AP of the species, mean over IoU 0.50, 0.55, ..., 0.95.", standard="COCO"),
     _count("per_species", "n_gt", "specimens", "Scored specimens of the species."),
-    _count("per_species", "n_matched_tp", "found", "Specimens of the species found.", "ours"),
-    _count("per_species", "n_correct_species", "rightly named", "Specimens found and rightly named.", "ours"),
-    _count("per_species", "n_correct_genus", "right genus", "Specimens found and named in the right genus.", "ours"),
+    _count("per_species", "n_matched_tp", "true positives", "Specimens of the species detected.", "ours"),
+    _count("per_species", "n_correct_species", "correctly identified", "Specimens detected and correctly identified.", "ours"),
+    _count("per_species", "n_correct_genus", "correct genus", "Specimens detected with the correct genus.", "ours"),
     Metric("summary", "photography_robustness_gap_AP_50", "photography gap AP@.5", "AP@.5 in distribution minus on field photographs.", low=-1.0, better="lower"),
     Metric("summary", "photography_robustness_gap_AP_50_95", "photography gap AP@[.5:.95]", "AP@[.5:.95] in distribution minus on field photographs.", low=-1.0, better="lower"),
-    Metric("summary", "photography_robustness_gap_AP_50_shared_species", "photography gap AP@.5, shared species", "Mean over species scored on both of the AP@.5 difference.", low=-1.0, better="lower"),
-    Metric("summary", "photography_robustness_gap_AP_50_95_shared_species", "photography gap AP@[.5:.95], shared species", "Mean over species scored on both of the AP@[.5:.95] difference.", low=-1.0, better="lower"),
-    _count("summary", "n_shared_species_iid_inat", "shared species", "Species scored in distribution and on field photographs."),
+    Metric("summary", "photography_robustness_gap_AP_50_shared_species", "photography gap AP@.5, shared species", "Mean difference of AP@.5 over the species scored on both splits.", low=-1.0, better="lower"),
+    Metric("summary", "photography_robustness_gap_AP_50_95_shared_species", "photography gap AP@[.5:.95], shared species", "Mean difference of AP@[.5:.95] over the species scored on both splits.", low=-1.0, better="lower"),
+    _count("summary", "n_shared_species_iid_inat", "shared species", "Species scored both in distribution and on field photographs."),
     Metric("summary", "species_generalization_gap_AR_100", "generalization gap AR@100", "Class-agnostic AR@100 in distribution minus on unseen species.", low=-1.0, better="lower"),
     Metric("summary", "species_generalization_gap_AP_50", "generalization gap AP@.5", "Class-agnostic AP@.5 in distribution minus on unseen species.", low=-1.0, better="lower"),
     Metric("summary", "confidence_drop_OOD", "confidence drop", "Mean confidence in distribution minus on unseen species.", low=-1.0),
     Metric("summary", "ood_band_gap_AP_50", "band gap AP@.5", "Class-agnostic AP@.5, near_genus minus far_tribe.", low=-1.0, better="lower"),
     Metric("summary", "ood_band_gap_AR_100", "band gap AR@100", "Class-agnostic AR@100, near_genus minus far_tribe.", low=-1.0, better="lower"),
-    Metric("summary", "ood_band_gap_correct_genus", "band gap right genus", "Share of hits in the right genus, near_genus minus far_tribe.", low=-1.0, better="neither"),
-    Metric("summary", "ood_band_gap_correct_tribe", "band gap right tribe", "Share of hits in the right tribe, near_genus minus far_tribe.", low=-1.0, better="neither"),
-    Metric("summary", "ood_band_gap_confidence", "band gap confidence", "Mean confidence of hits, near_genus minus far_tribe.", low=-1.0, better="neither"),
-    Metric("summary", "novelty_det_AUROC", "novelty AUROC", "How well 1 - confidence tells hits on unseen species from hits in distribution; 0.5 is chance."),
-    Metric("summary", "novelty_det_FPR@95TPR", "novelty FPR at 95 % recall", "Share of known hits flagged when 95 % of novel hits are.", better="lower"),
-    Metric("summary", "novelty_known_mean_conf", "mean confidence of known hits", "Mean confidence of hits in distribution.", better="neither"),
-    Metric("summary", "novelty_novel_mean_conf", "mean confidence of novel hits", "Mean confidence of hits on unseen species.", better="neither"),
-    _count("summary", "n_known_tp", "known hits", "Hits in distribution."),
-    _count("summary", "n_novel_tp", "novel hits", "Hits on unseen species."),
+    Metric("summary", "ood_band_gap_correct_genus", "band gap correct genus", "Fraction of true positives with the correct genus, near_genus minus far_tribe.", low=-1.0, better="neither"),
+    Metric("summary", "ood_band_gap_correct_tribe", "band gap correct tribe", "Fraction of true positives with the correct tribe, near_genus minus far_tribe.", low=-1.0, better="neither"),
+    Metric("summary", "ood_band_gap_confidence", "band gap confidence", "Mean confidence of true positives, near_genus minus far_tribe.", low=-1.0, better="neither"),
+    Metric("summary", "novelty_det_AUROC", "novelty AUROC", "AUROC of 1 - confidence for true positives on unseen species (positive) against those in distribution; 0.5 is chance."),
+    Metric("summary", "novelty_det_FPR@95TPR", "novelty FPR at 95 % TPR", "False positive rate (known species) of the novelty score at a true positive rate (unseen species) of 95 %.", better="lower"),
+    Metric("summary", "novelty_known_mean_conf", "mean confidence, known species", "Mean confidence of true positives in distribution.", better="neither"),
+    Metric("summary", "novelty_novel_mean_conf", "mean confidence, unseen species", "Mean confidence of true positives on unseen species.", better="neither"),
+    _count("summary", "n_known_tp", "true positives, known species", "True positives in distribution."),
+    _count("summary", "n_novel_tp", "true positives, unseen species", "True positives on unseen species."),
     *(
         metric
         for band in BAND_LABEL
         for metric in (
-            Metric("summary", f"novelty_det_AUROC_{band}", f"novelty AUROC, {band}", f"Novelty AUROC of the {band} species' hits."),
-            Metric("summary", f"novelty_novel_mean_conf_{band}", f"mean confidence of novel hits, {band}", f"Mean confidence of the {band} species' hits.", better="neither"),
+            Metric("summary", f"novelty_det_AUROC_{band}", f"novelty AUROC, {band}", f"Novelty AUROC of the true positives on {band} species."),
+            Metric("summary", f"novelty_novel_mean_conf_{band}", f"mean confidence, {band}", f"Mean confidence of the true positives on {band} species.", better="neither"),
         )
     ),
 )
@@ -272,14 +281,14 @@ ALIASES: tuple[tuple[str, str, str], ...] = (
     ("decomposition", "acc_species_given_det", "classification_given_detection_acc"),
     ("decomposition", "detection_only_AP_50_ref", "detection_only_AP_50"),
 )
-"""(block, alias, key): the benchmark evaluator's spellings, written in summary.json alone."""
+"""(block, alias, key): spellings of the benchmark's evaluator, in summary.json only."""
 
 METRICS += tuple(
     Metric(
         block,
         alias,
         f"{original.label} (alias)",
-        f"The benchmark evaluator's name of {key}.",
+        f"Name of {key} in the benchmark's evaluator.",
         original.unit,
         original.low,
         original.high,
@@ -297,9 +306,9 @@ BY_PATH: dict[str, Metric] = {metric.path: metric for metric in METRICS}
 
 @dataclass(frozen=True, slots=True)
 class CurveMetric:
-    """One metric of the sweep's tables: ``name`` is the column stem, ``path`` where it stands.
+    """One metric of the sweep tables: ``name`` is the column stem.
 
-    ``path`` starts at the top of ``<model>_summary.json``; its parts are dict keys.
+    ``path`` holds the keys that lead to the value in ``<model>_summary.json``.
     """
 
     name: str
@@ -309,7 +318,7 @@ class CurveMetric:
 
     @property
     def label(self) -> str:
-        """Label with its split, ready for an axis or a table."""
+        """Label with the split, for an axis or a table."""
         if self.split is None:
             return self.metric.label
         place = SPLIT_LABEL[self.split]
@@ -318,6 +327,7 @@ class CurveMetric:
 
 
 def _curve(split: str, block: str, key: str, name: str | None = None) -> CurveMetric:
+    """One metric of a split as a column of learning_curves.csv."""
     return CurveMetric(
         f"{SPLIT_PREFIX[split]}_{name or key}",
         ("per_split", split, block, key),
@@ -327,6 +337,7 @@ def _curve(split: str, block: str, key: str, name: str | None = None) -> CurveMe
 
 
 def _curve_metrics() -> tuple[CurveMetric, ...]:
+    """All columns of learning_curves.csv."""
     rows: list[CurveMetric] = []
     for split in TEST_SPLITS:
         ood = split == "semantic_ood"
@@ -387,4 +398,4 @@ CURVE_METRICS: tuple[CurveMetric, ...] = _curve_metrics()
 """Every metric of learning_curves.csv, in column order."""
 
 HEADLINE: tuple[str, ...] = ("iid_AP_50_95", "inat_AP_50_95", "ood_class_agnostic_AR_100")
-"""The three numbers that every report gives, as names of ``CURVE_METRICS``."""
+"""The three headline metrics, as names of ``CURVE_METRICS``."""

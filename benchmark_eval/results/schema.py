@@ -1,8 +1,8 @@
-"""What one evaluated model is: the typed result, and the only reader and writer of its files.
+"""The typed result of an evaluation, and the reader of ``<model>_summary.json``.
 
-``None`` means "not defined" (no ground truth, no hit, a split that was not asked for). It is
-``null`` in JSON and an empty cell in CSV, and it never enters a mean. Metric names, labels and
-meanings stand in ``benchmark_eval.results.registry``; a field here is named by its key there.
+``None`` means undefined (no ground truth, no true positives, a split that was not evaluated). It
+is ``null`` in JSON, an empty cell in CSV, and never part of a mean. Fields are named by the
+metric keys of ``benchmark_eval.results.registry``, which has labels and meanings.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.predictions import OnInvalid
 
 SCHEMA_VERSION = 2
-"""Version of the layout of ``<model>_summary.json``; a reader refuses any other."""
+"""Layout version of ``<model>_summary.json``; other versions are refused."""
 
 Engine = Literal["fast", "pycocotools"]
 
 
 class PredictionDensity(msgspec.Struct, frozen=True, kw_only=True):
-    """How many boxes a model wrote per scored specimen and per image of a split."""
+    """Detections per scored specimen and per image."""
 
     n_predictions: int
     n_gt: int
@@ -34,7 +34,7 @@ class PredictionDensity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CocoMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """The twelve numbers of COCO's box evaluation (pycocotools ``COCOeval``)."""
+    """The twelve metrics of COCO box evaluation (pycocotools ``COCOeval``)."""
 
     AP_50_95: float | None
     AP_50: float | None
@@ -51,7 +51,7 @@ class CocoMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpeciesScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One listed category of a split; AP at area "all" and 100 detections an image."""
+    """One category that the split lists; AP at area "all" and 100 detections per image."""
 
     name: str
     AP_50: float | None
@@ -63,7 +63,7 @@ class SpeciesScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """Confidence against share of hits, over hits and false positives (crowd left out)."""
+    """Confidence against precision, over true and false positives (crowd ignored)."""
 
     ECE: float | None
     mean_confidence: float | None
@@ -73,7 +73,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of a band's hits whose name is right at each rank."""
+    """Fractions of the true positives of a band that are correct at each rank."""
 
     n: int
     correct_species: float
@@ -83,7 +83,7 @@ class BandAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hierarchical(msgspec.Struct, frozen=True, kw_only=True):
-    """Taxonomic agreement of hits, cumulative: a right species has a right genus too."""
+    """Taxonomic agreement of true positives, cumulative from species to subfamily."""
 
     n_matched: int
     correct_species: float | None
@@ -94,7 +94,7 @@ class Hierarchical(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OodBand(msgspec.Struct, frozen=True, kw_only=True):
-    """One distance band of unseen species, scored alone on the images that hold it."""
+    """One distance band of unseen species, evaluated on its own."""
 
     n_species: int
     n_annotations: int
@@ -111,16 +111,15 @@ class OodBand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OodByBand(msgspec.Struct, frozen=True, kw_only=True):
-    """The bands that the split's annotations hold, nearest first."""
+    """The bands that have annotations, nearest first."""
 
     by_band: dict[str, OodBand]
 
 
 class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Mean AP of species rich, middling and poor in training images, and their gap.
+    """Mean AP of species with many, medium and few training images, and the gap.
 
-    Every key is absent without training annotations; under four species only
-    ``n_species_evaluated`` is present.
+    Empty without training annotations; only ``n_species_evaluated`` below four species.
     """
 
     n_species_evaluated: int | UnsetType = UNSET
@@ -146,10 +145,10 @@ class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
-    """Finding against naming, from the localisation matching.
+    """Detection versus classification, from the localisation matching.
 
-    ``detection_recall_open_vocabulary`` also counts detections of categories that the split does
-    not list; all other metrics ignore them.
+    ``detection_recall_open_vocabulary`` also counts out-of-vocabulary detections; all other
+    metrics ignore them.
     """
 
     n_gt: int
@@ -174,10 +173,10 @@ class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DensityStratum(msgspec.Struct, frozen=True, kw_only=True):
-    """Images of one range of specimens (crowd counted), pooled and as a mean over images.
+    """Images with a range of specimens (crowd counted), pooled and as a mean over images.
 
-    ``n_images`` are those that hold a scored specimen; the image means of accuracy are over the
-    ``n_images_with_tp`` images that have a hit.
+    ``n_images`` counts images with a scored specimen. The image mean of accuracy is over the
+    ``n_images_with_tp`` images with a true positive.
     """
 
     n_images: int
@@ -207,14 +206,14 @@ class DensityStrata(
 
 
 class Density(msgspec.Struct, frozen=True, kw_only=True):
-    """Density strata of a split, and (semantic_ood) of each band's specimens."""
+    """Density strata of a split, and on semantic_ood of each band."""
 
     strata: DensityStrata
     by_band: dict[str, DensityStrata]
 
 
 class Chance(msgspec.Struct, frozen=True, kw_only=True):
-    """Wrong names against chance: how often a wrong name lands in the right genus or tribe."""
+    """Misidentifications with the correct genus or tribe: observed and expected by chance."""
 
     n_misidentified: int
     observed_genus: float | None
@@ -226,7 +225,7 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
-    """One pair of species that the model confuses: ``n`` of ``n_matched_tp`` hits got this name."""
+    """One confused pair of species: ``n`` of the ``n_matched_tp`` detected specimens."""
 
     gt_species: str
     pred_species: str
@@ -236,7 +235,7 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DetectionCap(msgspec.Struct, frozen=True, kw_only=True):
-    """What COCO's cap of 100 detections an image hides, as class-agnostic AR."""
+    """Class-agnostic AR at COCO's cap of 100 detections per image, at 300, and without a cap."""
 
     n_images_over_100: int
     n_detections_over_100: int
@@ -246,7 +245,7 @@ class DetectionCap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatingPointAt(msgspec.Struct, frozen=True, kw_only=True):
-    """The localisation matching cut at one confidence."""
+    """The localisation matching at one confidence threshold."""
 
     confidence: float | None
     n_detections: int
@@ -258,7 +257,7 @@ class OperatingPointAt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatingCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """The cut at 101 confidences 0.00, 0.01, ..., 1.00; every list has 101 values."""
+    """The operating points at 0.00, 0.01, ..., 1.00; every list has 101 values."""
 
     confidence: list[float]
     precision: list[float | None]
@@ -269,7 +268,7 @@ class OperatingCurve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatingPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user gets at a confidence cut: the best F1, two fixed cuts, and the curve."""
+    """The operating point of the best F1, two fixed thresholds, and the curve."""
 
     best_F1: OperatingPointAt
     at_25: OperatingPointAt = field(name="at_0.25")
@@ -278,9 +277,9 @@ class OperatingPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """All families of one split. ``ood_by_band`` is present on semantic_ood only.
+    """All metric families of one split. ``ood_by_band`` is present on semantic_ood only.
 
-    ``confusions`` are the most frequent wrong names, most frequent first.
+    ``confusions`` lists the most frequent confusions, most frequent first.
     """
 
     warnings: list[str]
@@ -303,7 +302,7 @@ class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """Differences and separations across splits; ``None`` where a side is not defined."""
+    """Metrics across splits; ``None`` if either side is undefined."""
 
     photography_robustness_gap_AP_50: float | None
     photography_robustness_gap_AP_50_95: float | None
@@ -333,7 +332,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """The three numbers that the benchmark asks every report to give."""
+    """The three metrics that the benchmark requires in every report."""
 
     iid_test: float | None = field(name="iid_test.coco.AP_50_95")
     inat_test: float | None = field(name="inat_test.coco.AP_50_95")
@@ -341,7 +340,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that shaped the numbers."""
+    """The options that affect the metrics."""
 
     iou_threshold: float
     splits: list[str]
@@ -350,9 +349,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """What the numbers came from. Inputs maps a role (``predictions/iid_test``) to a SHA-256.
+    """Provenance of the metrics. ``inputs`` maps a role (``predictions/iid_test``) to a SHA-256.
 
-    ``benchmark`` is what the annotation files say of themselves.
+    ``benchmark`` is the dataset description in the annotation files.
     """
 
     package_version: str
@@ -375,7 +374,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_dict(evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation as plain dicts and lists, with the aliases that the catalogue lists."""
+    """The evaluation as plain dicts and lists, with the aliases of the registry."""
     from benchmark_eval.results.registry import ALIASES
 
     tree: dict[str, Any] = msgspec.to_builtins(evaluation)
@@ -386,51 +385,54 @@ def to_dict(evaluation: Evaluation) -> dict[str, Any]:
 
 
 class _Version(msgspec.Struct):
+    """The one field needed to explain why a summary does not decode."""
+
     schema_version: int
 
 
 def load_summary(path: str | Path) -> Evaluation:
     """Read a ``<model>_summary.json``.
 
-    Raises InputError when it cannot be read, is no JSON, has another schema version, or lacks a
-    field or has one of another type.
+    Raises
+    ------
+    InputError
+        If the file is unreadable, not JSON, of another schema version, or not a summary.
     """
     try:
         data = Path(path).read_bytes()
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
+    except OSError as error:
+        found = error.strerror or type(error).__name__
+        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from error
     return decode_summary(data, str(path))
 
 
 def decode_summary(data: bytes, file: str) -> Evaluation:
-    """The evaluation in the bytes of a summary; ``file`` is how messages call it."""
-    again = f"written by another version of the package (this one writes {SCHEMA_VERSION})"
+    """Decode the bytes of a summary; ``file`` names it in messages."""
     version: int | None = None
     try:
         evaluation = msgspec.json.decode(data, type=Evaluation)
         version = evaluation.schema_version
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        shape = isinstance(fault, msgspec.ValidationError)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_json = isinstance(error, msgspec.ValidationError)
         try:
             version = msgspec.json.decode(data, type=_Version).schema_version
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             version = None
         if version in (None, SCHEMA_VERSION):
             problem = Problem(
-                "not-a-summary" if shape else "not-json",
+                "not-a-summary" if is_json else "not-json",
                 file,
-                str(fault),
-                "a summary.json of benchmark-eval evaluate",
-                cause="" if shape else "cut off or not JSON: evaluate the model again",
+                str(error),
+                "a summary.json written by benchmark-eval evaluate",
+                cause="" if is_json else "truncated or not JSON; evaluate the model again",
             )
-            raise InputError([problem]) from fault
+            raise InputError([problem]) from error
     if version != SCHEMA_VERSION:
-        found, wanted = f"schema_version {version}", f"schema_version {SCHEMA_VERSION}"
-        cause = f"{again}; evaluate the model again"
-        raise InputError([Problem("schema-version", file, found, wanted, cause=cause)])
+        found, expected = f"schema_version {version}", f"schema_version {SCHEMA_VERSION}"
+        cause = "written by another version of benchmark_eval; evaluate the model again"
+        raise InputError([Problem("schema-version", file, found, expected, cause=cause)])
     return evaluation
 
 
 LISTED = 10
-"""How many pairs are listed."""
+"""Most confusions in a summary."""

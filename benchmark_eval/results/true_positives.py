@@ -1,4 +1,4 @@
-"""The per-hit table: one row a detection that took a scored specimen."""
+"""The table behind detections.csv: one row per true positive."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from benchmark_eval.inputs.benchmark import Categories
 
 @dataclass(frozen=True, slots=True)
 class TruePositiveTable:
-    """Hits of one split as columns, ascending image id, then descending score.
+    """True positives of one split as columns, by image id, then descending score.
 
-    ``named`` and ``true`` are rows of ``categories``.
+    ``predicted`` and ``true`` are rows of ``categories``: the predicted and the true species.
     """
 
     split: str
@@ -20,7 +20,7 @@ class TruePositiveTable:
     image_id: Ints
     score: Floats
     iou: Floats
-    named: Ints
+    predicted: Ints
     true: Ints
     correct_species: Bools
     correct_genus: Bools

@@ -1,13 +1,11 @@
-"""The only writer of one model's files; what they hold is ``benchmark_eval.results.schema``.
+"""Writes the files of one model; ``benchmark_eval.results.schema`` defines their content.
 
-Undefined values are ``null`` in JSON and empty cells in CSV. Numbers are written with as many
-digits as it takes to read the same number back.
+Undefined values are ``null`` in JSON and empty cells in CSV. Numbers have as many digits as are
+needed to read back the same value.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.atomic_write import write_together
-from benchmark_eval.core.csv_text import neutral
+from benchmark_eval.core.csv_text import csv_cell, csv_text
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.model_report import render_text
 from benchmark_eval.results.schema import Evaluation, to_dict
@@ -53,34 +51,34 @@ DETECTION_COLUMNS = (
     "correct_genus",
     "band",
 )
-# blocks whose numbers stand deeper than one level, flattened under dotted names
+# blocks with more than one level; summary.csv flattens them to dotted names
 _NESTED = ("ood_by_band", "density", "operating_point")
 _SUFFIXES = ("summary.json", "summary.csv", "per_species.csv", "report.txt", "detections.csv")
 
 
 def model_files(output_dir: str | Path, model: str) -> dict[str, Path]:
-    """Where a model's files are, by suffix (``"summary.json"``, ...)."""
+    """Paths of the files of a model, by suffix (``"summary.json"``, ...)."""
     return {suffix: Path(output_dir) / f"{model}_{suffix}" for suffix in _SUFFIXES}
 
 
 def write_evaluation(
     evaluation: Evaluation,
     benchmark: Benchmark,
-    hits: Sequence[TruePositiveTable] | None,
+    true_positives: Sequence[TruePositiveTable] | None,
     output_dir: str | Path,
 ) -> str:
-    """Write a model's files and return its report.
+    """Write the files of a model and return its report.
 
-    All of them or none (``core.atomic_write.write_together``): whoever finds a summary.json
-    finds the files that belong to it. Without ``hits`` no detections.csv is written, and none is
-    left.
+    Writes all files or none (``core.atomic_write.write_together``), so an existing summary.json
+    always belongs to the files next to it. Without ``true_positives`` no detections.csv is
+    written, and an old one is removed.
     """
     report = render_text(evaluation)
     texts: dict[str, str | None] = {
         "summary.csv": summary_csv(evaluation),
         "per_species.csv": per_species_csv(evaluation, benchmark),
         "report.txt": report,
-        "detections.csv": None if hits is None else detections_csv(hits),
+        "detections.csv": None if true_positives is None else detections_csv(true_positives),
     }
     paths = model_files(output_dir, evaluation.model)
     contents = {
@@ -92,27 +90,12 @@ def write_evaluation(
 
 
 def summary_json(evaluation: Evaluation) -> bytes:
-    """The whole evaluation as indented JSON, ending in a line feed."""
+    """The evaluation as indented JSON with a trailing line feed."""
     return msgspec.json.format(msgspec.json.encode(to_dict(evaluation)), indent=1) + b"\n"
 
 
-def _cell(value: Any) -> str:
-    """A value as CSV text: empty for undefined, True/False, shortest exact number."""
-    if value is None:
-        return ""
-    return str(neutral(value)) if isinstance(value, str) else repr(value)
-
-
-def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
 def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tuple[str, Any]]:
-    """Scalars of a block by key; of nested blocks also those further down, dotted."""
+    """Scalars of a block by key; with ``deep`` also nested ones under dotted names."""
     for key, value in tree.items():
         if value is None or isinstance(value, bool | int | float):
             yield f"{stem}{key}", value
@@ -121,7 +104,7 @@ def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tu
 
 
 def summary_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, Any]]:
-    """Every number one level below a split's block, and the bands, strata and cuts, dotted."""
+    """All scalars of a model; those of bands, strata and operating points under dotted names."""
     tree = msgspec.to_builtins(evaluation)
     for split, blocks in tree["per_split"].items():
         for block, content in blocks.items():
@@ -135,11 +118,11 @@ def summary_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, A
 
 def summary_csv(evaluation: Evaluation) -> str:
     """``summary_rows`` as CSV."""
-    return _csv(SUMMARY_COLUMNS, summary_rows(evaluation))
+    return csv_text(SUMMARY_COLUMNS, summary_rows(evaluation))
 
 
 def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
-    """A row for every category that a split lists."""
+    """One row per split and category that the split lists."""
     categories = benchmark.categories
     row_of = {str(number): row for row, number in enumerate(categories.ids.tolist())}
 
@@ -166,50 +149,37 @@ def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
                     score.n_correct_genus,
                 )
 
-    return _csv(SPECIES_COLUMNS, rows())
-
-
-def _quoted(texts: Sequence[str]) -> list[str]:
-    """Texts as CSV cells, quoted where they must be."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    cells = []
-    for text in texts:
-        writer.writerow([neutral(text), ""])  # a lone empty cell would be quoted
-        cells.append(out.getvalue()[:-2])
-        out.seek(0)
-        out.truncate()
-    return cells
+    return csv_text(SPECIES_COLUMNS, rows())
 
 
 def _floats(column: Floats) -> list[str]:
-    """Finite numbers as Python spells them: the shortest text that reads as the same."""
+    """Finite numbers as ``repr`` writes them: the shortest text that reads back the same."""
     if not len(column):
         return []
     texts = msgspec.json.encode(column.tolist())[1:-1].decode().split(",")
-    # from 0.0001 to below 10**15 the encoder's spelling is Python's, at a fifth of the time
+    # in [1e-4, 1e15) the encoder writes the same text as repr, five times faster
     for row in np.flatnonzero(~((column >= 1e-4) & (column < 1e15))).tolist():
         texts[row] = repr(float(column[row]))
     return texts
 
 
-def detections_csv(hits: Sequence[TruePositiveTable]) -> str:
-    """A row a hit; the header stands even without one."""
+def detections_csv(tables: Sequence[TruePositiveTable]) -> str:
+    """One row per true positive; always has a header."""
     lines = [",".join(DETECTION_COLUMNS)]
-    for table in hits:
-        names = _quoted(table.categories.names)
-        genera = _quoted(table.categories.genera)
-        bands = _quoted(table.categories.distance_band)
-        # what a row says of species is the same wherever the same two meet
+    for table in tables:
+        names = [csv_cell(text) for text in table.categories.names]
+        genera = [csv_cell(text) for text in table.categories.genera]
+        bands = [csv_cell(text) for text in table.categories.distance_band]
+        # the end of a row depends only on the pair of species
         n = len(names)
         pair, first, row = np.unique(
-            table.named * n + table.true, return_index=True, return_inverse=True
+            table.predicted * n + table.true, return_index=True, return_inverse=True
         )
         species, genus = table.correct_species[first], table.correct_genus[first]
         ends = [
-            f"{names[named]},{names[true]},{genera[named]},{genera[true]},{is_species:d},"
+            f"{names[predicted]},{names[true]},{genera[predicted]},{genera[true]},{is_species:d},"
             f"{is_genus:d},{bands[true]}"
-            for named, true, is_species, is_genus in zip(
+            for predicted, true, is_species, is_genus in zip(
                 (pair // n).tolist(), (pair % n).tolist(), species, genus, strict=True
             )
         ]

@@ -1,1 +1,1 @@
-"""From columns to one model's numbers."""
+"""Scoring: from the detections of a model to its metrics."""

@@ -1,9 +1,8 @@
-"""AP and AR from COCO matching, equal to pycocotools' ``COCOeval`` for boxes.
+"""AP and AR, equal to those of pycocotools' ``COCOeval`` for boxes.
 
-``match_coco`` matches at the ten IoU thresholds and four area ranges, ``Suite.score`` turns a
-matching into precision and recall. Precision is only ever needed at true positives: the
-monotone envelope has its steps there. So everything here is as long as the ground truth is,
-not as the detections are.
+``match_coco`` matches at ten IoU thresholds and four area ranges, ``score_suite`` turns the
+matching into precision and recall. The interpolated precision only changes at true positives,
+so all arrays are as long as the ground truth, not as the detections.
 """
 
 from __future__ import annotations
@@ -23,18 +22,19 @@ from benchmark_eval.scoring.pairs import Pairs
 
 IOU_THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
 MATCH_THRESHOLDS: Floats = np.minimum(IOU_THRESHOLDS, 1 - 1e-10)
+"""The thresholds as ``COCOeval.evaluateImg`` compares them."""
 RECALL_POINTS: Floats = np.linspace(0.0, 1.0, 101)
 AREA_RANGES = ((0.0, 1e10), (0.0, 32.0**2), (32.0**2, 96.0**2), (96.0**2, 1e10))
-"""All, small, medium, large: px², both ends included."""
+"""All, small, medium, large, in px²; both ends included."""
 N_AREAS = len(AREA_RANGES)
 CAPS = (1, 10, 100)
-"""Detections per image (and category) that recall is told at; AP is at the last."""
+"""Detections per image and category at which AR is reported; AP uses the last."""
 AT_50, AT_75 = 0, 5
 ALL = 0
 
 
 def in_area_ranges(area: Floats, ranges: Sequence[tuple[float, float]] = AREA_RANGES) -> Bools:
-    """(areas, n): whether each area in px² lies in each of the ranges."""
+    """Whether each area (px²) lies in each range, as (n_ranges, n) bool."""
     low, high = np.array(ranges).T[:, :, None]
     inside: Bools = (area >= low) & (area <= high)
     return inside
@@ -42,11 +42,18 @@ def in_area_ranges(area: Floats, ranges: Sequence[tuple[float, float]] = AREA_RA
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One way to group boxes for COCO: by species, or all as one.
+    """A grouping of boxes into COCO categories: by species, or all in one.
 
-    ``label`` (per detection) and ``truth_label`` (per ground truth) number the categories
-    0..n_labels-1, -1 for a box that takes no part. ``rank`` is what the cap counts: the
-    detection's place in its image and category.
+    Attributes
+    ----------
+    n_labels : int
+        Number of categories.
+    label : (n_detections,) int
+        Category of each detection, 0 to n_labels - 1; -1 excludes the detection.
+    truth_label : (n_truth,) int
+        Category of each annotation, likewise.
+    rank : (n_detections,) int
+        0-based place of each detection in its image and category, compared with the cap.
     """
 
     n_labels: int
@@ -56,7 +63,7 @@ class Suite:
 
     @classmethod
     def by_species(cls, detections: Detections, truth: SplitTruth, n_categories: int) -> Suite:
-        """Categories that the split lists; boxes of others take no part."""
+        """One category per species that the split lists; boxes of other species are excluded."""
         number = np.full(n_categories, -1, np.int64)
         number[truth.listed] = np.arange(len(truth.listed))
         return cls(
@@ -68,7 +75,11 @@ class Suite:
 
     @classmethod
     def class_agnostic(cls, detections: Detections, truth: SplitTruth) -> Suite:
-        """Every category on both sides is one."""
+        """One category for all detections and annotations, those of unlisted species included.
+
+        The benchmark's evaluator assigns one id to every box in the same way. (pycocotools'
+        ``useCats=0`` would drop detections of unlisted species.)
+        """
         return cls(
             1,
             np.zeros(len(detections), np.int64),
@@ -77,7 +88,7 @@ class Suite:
         )
 
     def restricted(self, keep: Bools, keep_truth: Bools) -> Suite:
-        """The same suite on some detections and some ground truth only."""
+        """The suite restricted to some detections and some annotations."""
         return Suite(
             self.n_labels,
             np.where(keep, self.label, -1),
@@ -87,11 +98,35 @@ class Suite:
 
 
 def match_coco(suite: Suite, detections: Detections, truth: SplitTruth, pairs: Pairs) -> Match:
-    """COCO matching of a suite at every threshold and area range, without a cap."""
-    ours = (suite.label[pairs.detection] == suite.truth_label[pairs.truth]) & (
+    """COCO matching of a suite at every IoU threshold and area range.
+
+    Parameters
+    ----------
+    suite : Suite
+        Categories of the boxes. Only boxes of the same category match.
+    detections : Detections
+        Detections of one split.
+    truth : SplitTruth
+        Annotations of the split.
+    pairs : Pairs
+        Overlapping pairs, complete down to IoU 0.5.
+
+    Returns
+    -------
+    Match
+        (10 thresholds, 4 areas, n_truth).
+
+    Notes
+    -----
+    Source: ``COCOeval.evaluateImg`` in pycocotools. Scored specimens match before ignored ones
+    (crowd regions, and annotations whose ``area`` lies outside the range). On equal IoU the last
+    in file order wins. The overlap with a crowd region is intersection over detection area. The
+    cap on detections is applied afterwards by ``score_suite``, with the same result.
+    """
+    same_category = (suite.label[pairs.detection] == suite.truth_label[pairs.truth]) & (
         suite.truth_label[pairs.truth] >= 0
     )
-    pairs = pairs.subset(ours & (pairs.overlap >= MATCH_THRESHOLDS[0]))
+    pairs = pairs.subset(same_category & (pairs.overlap >= MATCH_THRESHOLDS[0]))
     return greedy_match(
         pairs,
         pairs.overlap,
@@ -106,11 +141,16 @@ def match_coco(suite: Suite, detections: Detections, truth: SplitTruth, pairs: P
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Precision and recall of a suite; NaN for a category without scored ground truth.
+    """Precision and recall of a suite; NaN for a category without scored annotations.
 
-    ``precision`` is (areas, thresholds, recall points, categories) at the last cap;
-    ``recall`` is (caps, thresholds, categories) over all areas; ``recall_by_area`` is
-    (areas, thresholds, categories) at the last cap.
+    Attributes
+    ----------
+    precision : (4 areas, 10 thresholds, 101 recall points, n_labels) float
+        Interpolated precision with up to 100 detections.
+    recall : (3 caps, 10 thresholds, n_labels) float
+        Recall with up to 1, 10 and 100 detections, all areas.
+    recall_by_area : (4 areas, 10 thresholds, n_labels) float
+        Recall with up to 100 detections.
     """
 
     precision: Floats
@@ -118,7 +158,7 @@ class Scores:
     recall_by_area: Floats
 
     def metrics(self) -> CocoMetrics:
-        """The twelve numbers, means over categories that have scored ground truth."""
+        """The twelve COCO metrics: means over categories with scored annotations."""
         ap = self.precision
         ar = [mean_defined(recall) for recall in self.recall]
         return CocoMetrics(
@@ -143,7 +183,7 @@ class Scores:
 
 
 def mean_defined(values: Floats) -> float | None:
-    """Mean of the values that are not NaN; None where there are none."""
+    """Mean of the values that are not NaN; None if there are none."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else None
 
@@ -155,13 +195,35 @@ def score_suite(
     match: Match,
     n_areas: int = N_AREAS,
 ) -> Scores:
-    """Precision at 101 recall points and recall at each cap (pycocotools ``accumulate``).
+    """Precision at 101 recall points and recall at each cap.
 
-    Of the first ``n_areas`` area ranges: 1 for "all" alone. The others' values are NaN.
+    Parameters
+    ----------
+    suite : Suite
+        Categories of the boxes.
+    detections : Detections
+        Detections of one split.
+    truth : SplitTruth
+        Annotations of the split.
+    match : Match
+        Result of ``match_coco``.
+    n_areas : int
+        Number of area ranges to score: 4, or 1 for "all" only. The rest is NaN.
+
+    Returns
+    -------
+    Scores
+
+    Notes
+    -----
+    Source: ``COCOeval.accumulate`` in pycocotools. Per category, detections are ranked by score
+    over all images (by image id, then file order on ties). Detections matched to ignored ground
+    truth, and unmatched detections outside the area range, do not count. Precision at a recall
+    point is the highest precision at this or any higher recall, 0 if the recall is not reached.
     """
     k = suite.n_labels
     cap = CAPS[-1]
-    counted, n_positive = _counted(suite, truth, n_areas)
+    scored, n_positive = _scored_truth(suite, truth, n_areas)
     ranking = _Ranking(suite, detections, cap, n_areas)
     n_thresholds = len(MATCH_THRESHOLDS)
     precision = np.full((len(AREA_RANGES), n_thresholds, len(RECALL_POINTS), k), np.nan)
@@ -171,75 +233,75 @@ def score_suite(
             continue
         needed = _true_positives_needed(n_positive[a])
         for t in range(n_thresholds):
-            curve = ranking.precision_at(match, a, t, counted[a], needed)
+            curve = ranking.precision_at(match, a, t, scored[a], needed)
             precision[a, t][:, defined] = curve[:, defined]
-    beyond = _caps_exceeded(suite, match, n_areas, CAPS)
+    exceeded = _caps_exceeded(suite, match, n_areas, CAPS)
     by_cap = np.stack(
         [
-            _recall(suite, beyond[:, :1] <= c, counted[:1], n_positive[:1])[ALL]
+            _recall(suite, exceeded[:, :1] <= c, scored[:1], n_positive[:1])[ALL]
             for c in range(len(CAPS))
         ]
     )
     by_area = np.full((len(AREA_RANGES), n_thresholds, k), np.nan)
-    by_area[:n_areas] = _recall(suite, beyond < len(CAPS), counted, n_positive)
+    by_area[:n_areas] = _recall(suite, exceeded < len(CAPS), scored, n_positive)
     return Scores(precision, by_cap, by_area)
 
 
 Scorer = Callable[[Suite, Detections, SplitTruth, Match, int], Scores]
-"""An engine: ``score_suite``, or pycocotools behind the same call."""
+"""An engine: ``score_suite``, or pycocotools with the same signature."""
 
 
 def recall_at(suite: Suite, match: Match, truth: SplitTruth, cap: int | None) -> float | None:
-    """AR over all areas at any cap (``None``: no cap), mean over thresholds and categories."""
+    """AR at a cap (None: no cap): mean over thresholds and categories, all areas."""
     limit = len(suite.rank) if cap is None else cap
-    found = _caps_exceeded(suite, match, 1, (limit,)) == 0
-    return mean_defined(_recall(suite, found, *_counted(suite, truth, 1))[ALL])
+    matched = _caps_exceeded(suite, match, 1, (limit,)) == 0
+    return mean_defined(_recall(suite, matched, *_scored_truth(suite, truth, 1))[ALL])
 
 
-def _counted(suite: Suite, truth: SplitTruth, n_areas: int) -> tuple[Bools, Ints]:
-    """(areas, ground truth) whether it is scored there; (areas, categories) how many are."""
-    ours = ~truth.crowd & (suite.truth_label >= 0)
-    counted: Bools = ours & in_area_ranges(truth.area, AREA_RANGES[:n_areas])
-    n_positive = [np.bincount(suite.truth_label[row], minlength=suite.n_labels) for row in counted]
-    return counted, np.stack(n_positive)
+def _scored_truth(suite: Suite, truth: SplitTruth, n_areas: int) -> tuple[Bools, Ints]:
+    """Whether each annotation is scored, (areas, n_truth), and counts, (areas, categories)."""
+    included = ~truth.crowd & (suite.truth_label >= 0)
+    scored: Bools = included & in_area_ranges(truth.area, AREA_RANGES[:n_areas])
+    n_positive = [np.bincount(suite.truth_label[row], minlength=suite.n_labels) for row in scored]
+    return scored, np.stack(n_positive)
 
 
 def _caps_exceeded(
     suite: Suite, match: Match, n_areas: int, caps: Sequence[int]
 ) -> NDArray[np.uint8]:
-    """(thresholds, areas, ground truth) how many of the ascending caps its taker lies beyond.
+    """Number of the ascending caps that exclude the match of each annotation.
 
-    All of them for ground truth that nothing took. So small a number keeps the table in reach.
+    Shape (thresholds, areas, n_truth). All of them if unmatched. uint8 keeps the table small.
     """
     exceeded = np.zeros(len(suite.rank) + 1, np.uint8)
     for cap in caps:
         exceeded[:-1] += suite.rank >= cap
-    exceeded[-1] = len(caps)  # the last stands for -1, "no taker"
-    return exceeded[match.taker[:, :n_areas]]
+    exceeded[-1] = len(caps)  # index -1 is "unmatched"
+    return exceeded[match.gt_matches[:, :n_areas]]
 
 
-def _recall(suite: Suite, found: Bools, counted: Bools, n_positive: Ints) -> Floats:
-    """(areas, thresholds, categories) share of counted ground truth that is found.
+def _recall(suite: Suite, matched: Bools, scored: Bools, n_positive: Ints) -> Floats:
+    """Fraction of scored annotations that are matched, (areas, thresholds, categories).
 
-    ``found`` is (thresholds, areas, ground truth): whether it was taken within the cap.
+    ``matched`` is (thresholds, areas, n_truth): whether the match lies within the cap.
     """
-    out = np.full((len(n_positive), len(found), suite.n_labels), np.nan)
+    out = np.full((len(n_positive), len(matched), suite.n_labels), np.nan)
     for a, positives in enumerate(n_positive):
         defined = positives > 0
-        for t in range(len(found)):
-            hits = np.bincount(
-                suite.truth_label[found[t, a] & counted[a]], minlength=suite.n_labels
+        for t in range(len(matched)):
+            n_tp = np.bincount(
+                suite.truth_label[matched[t, a] & scored[a]], minlength=suite.n_labels
             )
-            out[a, t, defined] = hits[defined] / positives[defined]
+            out[a, t, defined] = n_tp[defined] / positives[defined]
     return out
 
 
 def _true_positives_needed(n_positive: Ints) -> Ints:
-    """(recall points, categories): the first true positive whose recall reaches each point.
+    """1-based number of the first true positive to reach each recall point, (101, categories).
 
-    1-based; the smallest m with m / n >= r in floating point, which is what a left search in
-    the list of recalls finds. At r = 0 it is the first detection, whose envelope is that of the
-    first true positive.
+    The smallest m with m / n >= r in floating point, as found by the left ``searchsorted`` in
+    pycocotools. At r = 0 it is the first detection, where the interpolated precision equals that
+    of the first true positive.
     """
     n = np.maximum(n_positive, 1)[None, :].astype(np.float64)
     r = RECALL_POINTS[:, None]
@@ -250,7 +312,7 @@ def _true_positives_needed(n_positive: Ints) -> Ints:
 
 
 class _Ranking:
-    """The detections of a suite within the cap, category by category, best first."""
+    """Detections of a suite within the cap, by category, then descending score."""
 
     def __init__(self, suite: Suite, detections: Detections, cap: int, n_areas: int) -> None:
         within = (suite.label >= 0) & (suite.rank < cap)
@@ -259,50 +321,51 @@ class _Ranking:
             rows = rows[stable_order(suite.label[rows])]
         self.n_labels = suite.n_labels
         self.slot: NDArray[np.int64] = np.full(len(suite.label) + 1, -1, np.int64)
-        """Place of each detection in this ranking, -1 beyond the cap; the last is "none"."""
+        """Place of each detection in this ranking, -1 beyond the cap; index -1 is "unmatched"."""
         self.slot[rows] = np.arange(len(rows))
         self.label = suite.label[rows]
         self.first = np.searchsorted(self.label, np.arange(suite.n_labels))
         self.in_area = in_area_ranges(detections.area[rows], AREA_RANGES[:n_areas])
-        # how many detections in the area range stand before each place
+        # number of detections in the area range before each place
         self.before = np.zeros((n_areas, len(rows) + 1), np.int64)
         np.cumsum(self.in_area, axis=1, out=self.before[:, 1:])
-        self.is_true = np.zeros(len(rows), np.bool_)
+        self.is_tp = np.zeros(len(rows), np.bool_)
 
-    def precision_at(self, match: Match, a: int, t: int, counted: Bools, needed: Ints) -> Floats:
-        """(recall points, categories) of the monotone envelope at one area and threshold.
+    def precision_at(self, match: Match, a: int, t: int, scored: Bools, needed: Ints) -> Floats:
+        """Interpolated precision at one area and threshold, (recall points, categories).
 
-        A detection counts (as true or false positive) unless it took ignored ground truth, or
-        took nothing and lies outside the area range. So the count up to a place is the number
-        in range, corrected by the few matched ones for which that is wrong.
+        A detection counts as true or false positive unless it matched ignored ground truth, or
+        is unmatched and outside the area range. So the count up to a place is the number in the
+        area range, corrected for the few matched detections to which that does not apply.
         """
-        taken = self.slot[match.taker[t, a]]
-        self.is_true[:] = False
-        self.is_true[taken[(taken >= 0) & counted]] = True
-        place = np.flatnonzero(self.is_true)
+        matched = self.slot[match.gt_matches[t, a]]
+        self.is_tp[:] = False
+        self.is_tp[matched[(matched >= 0) & scored]] = True
+        place = np.flatnonzero(self.is_tp)
 
-        wrong_in = taken[(taken >= 0) & ~counted]
-        absorbed = self.slot[match.absorbed[t][a]]
-        wrong_in = np.concatenate([wrong_in, absorbed[absorbed >= 0]])
-        wrong_in = np.sort(wrong_in[self.in_area[a, wrong_in]])
-        wrong_out = place[~self.in_area[a, place]]
+        # in range but not counted; counted but out of range
+        excess = matched[(matched >= 0) & ~scored]
+        on_crowd = self.slot[match.crowd_matched[t][a]]
+        excess = np.concatenate([excess, on_crowd[on_crowd >= 0]])
+        excess = np.sort(excess[self.in_area[a, excess]])
+        lacking = place[~self.in_area[a, place]]
 
         label = self.label[place]
         start = self.first[label]
         count = self.before[a, place + 1] - self.before[a, start]
-        for places, sign in ((wrong_in, -1), (wrong_out, 1)):
+        for places, sign in ((excess, -1), (lacking, 1)):
             if len(places):
                 upto = np.searchsorted(places, place, side="right")
                 count += sign * (upto - np.searchsorted(places, start, side="left"))
 
-        n_hits = np.bincount(label, minlength=self.n_labels)
-        begin = np.cumsum(n_hits) - n_hits
+        n_tp = np.bincount(label, minlength=self.n_labels)
+        begin = np.cumsum(n_tp) - n_tp
         number = np.arange(len(place)) - begin[label]
         value = (number + 1) / (count + np.spacing(1))
-        width = int(n_hits.max(initial=0))
+        width = int(n_tp.max(initial=0))
         table = np.zeros((self.n_labels, width + 1))
         table[label, number] = value
-        # the envelope: the best precision at this or any later true positive
+        # interpolate: the highest precision at this or any later true positive
         table = np.maximum.accumulate(table[:, ::-1], axis=1)[:, ::-1]
         column = np.minimum(needed - 1, width)
         curve: Floats = table[np.arange(self.n_labels)[None, :], column]

@@ -1,4 +1,4 @@
-"""The detections of a split in the orders that the matchings need."""
+"""Detections of a split, sorted in the orders that matching and AP need."""
 
 from __future__ import annotations
 
@@ -12,12 +12,27 @@ from benchmark_eval.inputs.predictions import Predictions
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """The detections of a split in image order (file order within an image), ready to match.
+    """Detections of a split by image, in file order within an image.
 
-    ``best_first`` lists the rows in the split-wide order in which COCO accumulates (descending
-    score, then ascending image id, then file order); ``by_image`` image by image, best first.
-    ``rank`` is a detection's 0-based place in its image by descending score (file order on
-    ties), ``rank_in_category`` the same among its image's detections of its category.
+    Attributes
+    ----------
+    image, category : (n,) int
+        Row of ``SplitTruth.image_ids`` and of ``Categories``.
+    boxes : (n, 4) float
+        x, y, w, h in px.
+    area : (n,) float
+        w * h in px².
+    score : (n,) float
+        Confidence in [0, 1].
+    best_first : (n,) int
+        Rows by descending score, then image id, then file order: the order in which COCO
+        accumulates precision and recall over a split.
+    by_image : (n,) int
+        Rows by image, then descending score (file order on ties).
+    rank : (n,) int
+        0-based place of each detection in its image by descending score (file order on ties).
+    rank_in_category : (n,) int
+        The same among the detections of its image and category.
     """
 
     image: Ints
@@ -35,7 +50,7 @@ class Detections:
 
 
 def order_detections(predictions: Predictions, n_categories: int) -> Detections:
-    """Sort predictions by image and number them as COCO does."""
+    """Sort predictions by image and rank them by score, as COCO does."""
     image, category = predictions.image, predictions.category
     boxes, score = predictions.boxes, predictions.score
     if (image[1:] < image[:-1]).any():
@@ -61,7 +76,7 @@ def order_detections(predictions: Predictions, n_categories: int) -> Detections:
 def stable_order(keys: Ints) -> Ints:
     """Stable ascending order of small non-negative integers.
 
-    numpy sorts 16-bit keys by radix, several times faster than 64-bit ones.
+    numpy radix-sorts 16-bit keys, several times faster than 64-bit ones.
     """
     if len(keys) and int(keys.max()) < 2**16:
         keys = keys.astype(np.uint16)
@@ -69,11 +84,11 @@ def stable_order(keys: Ints) -> Ints:
 
 
 def _best_first(score: Floats) -> Ints:
-    """Stable descending order of scores in [0, 1], digit by digit of 16 bits.
+    """Stable descending order of scores in [0, 1]: a radix sort by digits of 16 bits.
 
-    The bits of floats from 0 up, read as integers, ascend as the floats do.
+    Non-negative floats sort in the same order as their bits read as integers.
     """
-    bits = (score + 0.0).view(np.uint64)  # -0.0, equal to 0.0, becomes it
+    bits = (score + 0.0).view(np.uint64)  # -0.0 becomes 0.0, which it equals
     ascending = np.float64(1.0).view(np.uint64) - bits
     order: Ints = np.arange(len(score))
     for shift in (0, 16, 32, 48):
@@ -84,14 +99,14 @@ def _best_first(score: Floats) -> Ints:
 
 
 def first_of_run(values: Ints | Floats) -> Bools:
-    """True where a run of equal values begins."""
+    """True at the first element of each run of equal values."""
     first = np.ones(len(values), np.bool_)
     first[1:] = values[1:] != values[:-1]
     return first
 
 
 def place_in_run(group: Ints, order: Ints) -> Ints:
-    """0-based place of each row within its group; ``order`` lists the rows group by group."""
+    """0-based position of each row in its group; ``order`` lists the rows group by group."""
     first = np.flatnonzero(first_of_run(group[order]))
     length = np.diff(np.r_[first, len(group)])
     place = np.empty(len(group), np.int64)

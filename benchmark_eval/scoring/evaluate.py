@@ -1,4 +1,4 @@
-"""One model on the benchmark: read, match once, run the families, put the result together."""
+"""Evaluate one model: read, match once, compute the metric families, assemble the result."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import OnInvalid, Predictions, check_predictions
-from benchmark_eval.pipeline.provenance_check import (
-    OF_A_MODEL,
-    read_stamp,
-    require_promised,
-    require_promised_benchmark,
-    require_promised_options,
-)
 from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
 from benchmark_eval.results.schema import (
     SCHEMA_VERSION,
@@ -70,10 +63,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What shapes the numbers of an evaluation. ``UsageError`` on values that make no sense.
+    """Options that affect the metrics.
 
-    ``iou`` in (0, 1] drives everything but AP and AR; ``engine`` says who scores the COCO
-    families; ``on_invalid`` whether an invalid record stops the run or is left out and counted.
+    Parameters
+    ----------
+    splits : tuple of str
+        The splits to evaluate, in this order.
+    iou : float
+        IoU threshold of the localisation matching, in (0, 1]. Does not affect AP and AR.
+    engine : {"fast", "pycocotools"}
+        Implementation of AP and AR.
+    on_invalid : {"error", "drop"}
+        Whether an invalid record is an error, or is dropped and counted in a warning.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid; names all invalid values.
     """
 
     splits: tuple[str, ...] = TEST_SPLITS
@@ -82,25 +88,25 @@ class Options:
     on_invalid: OnInvalid = "error"
 
     def __post_init__(self) -> None:
-        faults = []
+        problems = []
         if not self.splits:
-            faults.append("splits is empty; at least one is wanted")
-        odd = [s for s in self.splits if s not in KNOWN_SPLITS]
-        if odd:
-            faults.append(f"splits: unknown {', '.join(odd)}; known are {', '.join(KNOWN_SPLITS)}")
+            problems.append("splits must not be empty")
+        unknown = [s for s in self.splits if s not in KNOWN_SPLITS]
+        if unknown:
+            problems.append(
+                f"splits must be of {', '.join(KNOWN_SPLITS)}; got {', '.join(unknown)}"
+            )
         if len(set(self.splits)) < len(self.splits):
-            faults.append(f"splits: one stands twice in {', '.join(self.splits)}")
+            problems.append(f"splits must be unique; got {', '.join(self.splits)}")
         number = isinstance(self.iou, int | float) and not isinstance(self.iou, bool)
         if not (number and 0 < self.iou <= 1):
-            faults.append(f"iou is {self.iou!r}; expected is a number in (0, 1]")
-        if self.engine not in get_args(Engine):
-            faults.append(f"engine is {self.engine!r}; expected is one of {get_args(Engine)}")
-        if self.on_invalid not in get_args(OnInvalid):
-            faults.append(
-                f"on_invalid is {self.on_invalid!r}; expected is one of {get_args(OnInvalid)}"
-            )
-        if faults:
-            raise UsageError("; ".join(faults))
+            problems.append(f"iou must be a number in (0, 1]; got {self.iou!r}")
+        for name, allowed in (("engine", Engine), ("on_invalid", OnInvalid)):
+            value = getattr(self, name)
+            if value not in get_args(allowed):
+                problems.append(f"{name} must be one of {get_args(allowed)}; got {value!r}")
+        if problems:
+            raise UsageError("; ".join(problems))
 
 
 def run_evaluation(
@@ -199,7 +205,6 @@ def evaluate_to_files(
     on_invalid: OnInvalid = "error",
     detections: bool = True,
     quiet: bool = True,
-    stamp: str | Path | None = None,
 ) -> Evaluation:
     """Score one model and write its files into ``output_dir``: all of them or none.
 
@@ -229,8 +234,6 @@ def evaluate_to_files(
         Whether to write ``<model>_detections.csv``, one row per true positive.
     quiet : bool, default True
         If False, print the text report.
-    stamp : str or Path, optional
-        For the workflow: the file that says which inputs the job was planned with.
 
     Returns
     -------
@@ -276,33 +279,44 @@ def evaluate_to_files(
     >>> folder.cleanup()
     """
     from benchmark_eval.inputs.model_names import name_problem
+
+    problem = name_problem(model_name)
+    if problem:
+        raise UsageError(f"model name {model_name!r}: {problem}")
+    options = Options(tuple(splits), iou, engine, on_invalid)
+    loaded = open_benchmark(benchmark)
+    evaluation, tables = evaluate(
+        loaded, predictions_dir, model_name, options, true_positives=detections
+    )
+    write_results(evaluation, loaded, tables if detections else None, output_dir, quiet=quiet)
+    return evaluation
+
+
+def write_results(
+    evaluation: Evaluation,
+    benchmark: Benchmark,
+    true_positives: list[TruePositiveTable] | None,
+    output_dir: str | Path,
+    *,
+    quiet: bool = True,
+) -> None:
+    """Write the files of a model, all or none of them; log its warnings and notes.
+
+    ``true_positives`` are the tables of ``<model>_detections.csv``, None for no such file. Prints
+    the report unless ``quiet``.
+    """
     from benchmark_eval.results.writers import write_evaluation
 
-    fault = name_problem(model_name)
-    if fault:
-        raise UsageError(f"model name {model_name!r}: {fault}")
-    options = Options(tuple(splits), iou, engine, on_invalid)
-    promised = None if stamp is None else read_stamp(stamp, *OF_A_MODEL)
-    loaded = open_benchmark(benchmark)
-    if stamp is not None:
-        state = Path(stamp).resolve().parents[1]
-        require_promised_benchmark(state, loaded.digests, benchmark)
-    evaluation, hits = evaluate(loaded, predictions_dir, model_name, options, hits=detections)
-    if promised is not None:
-        inputs = evaluation.provenance.inputs
-        read = {s: inputs[f"predictions/{s}"] for s in options.splits}
-        require_promised(promised["predictions"], read, "predictions of")
-        require_promised_options(promised, evaluation)
-    report = write_evaluation(evaluation, loaded, hits if detections else None, output_dir)
+    model = evaluation.model
+    report = write_evaluation(evaluation, benchmark, true_positives, output_dir)
     if not quiet:
         print(report)
     for split, result in evaluation.per_split.items():
         for warning in result.warnings:
-            print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
-            log.info("%s, %s: warning: %s", model_name, split, warning)
+            print(f"warning: {model}, {split}: {warning}", file=sys.stderr)
+            log.info("%s, %s: warning: %s", model, split, warning)
         for note in result.notes:
-            log.info("%s, %s: %s", model_name, split, note)
-    return evaluation
+            log.info("%s, %s: %s", model, split, note)
 
 
 def evaluate(
@@ -311,11 +325,11 @@ def evaluate(
     model_name: str,
     options: Options,
     *,
-    hits: bool = False,
+    true_positives: bool = False,
 ) -> tuple[Evaluation, list[TruePositiveTable]]:
-    """Score one model; also its hits as columns, a table a split, where ``hits`` asks for them.
+    """Evaluate one model; with ``true_positives`` also return these, one table per split.
 
-    Faults of all prediction files are collected before any is raised.
+    The problems of all prediction files are raised in one ``InputError``.
     """
     loaded = open_benchmark(benchmark)
     truths = [loaded.split(split) for split in options.splits]
@@ -330,16 +344,16 @@ def evaluate(
             checked = check_predictions(path, loaded, truth.name)
             if checked.problems and options.on_invalid == "error":
                 raise InputError(with_likely_causes(checked, loaded, truth.name))
-        except InputError as fault:
-            problems += fault.problems
+        except InputError as error:
+            problems += error.problems
             continue
         if problems:
-            continue  # only the faults of the other files are wanted now
+            continue  # only collect the problems of the other files
         predictions = checked.predictions
         inputs[f"predictions/{truth.name}"] = predictions.sha256
         data, per_split[truth.name] = evaluate_split(loaded, truth.name, predictions, options)
         confidence[truth.name] = true_positive_confidence(data)
-        if hits:
+        if true_positives:
             tables.append(true_positive_table(data))
     if problems:
         raise InputError(problems)
@@ -367,6 +381,7 @@ def evaluate(
 
 
 def _scoring_code() -> str:
+    """Digest of the scoring code."""
     from benchmark_eval.core.code_digest import code_digest
 
     return code_digest("scoring")
@@ -375,7 +390,7 @@ def _scoring_code() -> str:
 def evaluate_split(
     benchmark: Benchmark, split: str, predictions: Predictions, options: Options
 ) -> tuple[SplitData, SplitEvaluation]:
-    """Match one split's detections once and run every family on it."""
+    """Match the detections of one split and compute every metric family."""
     truth = benchmark.split(split)
     categories = benchmark.categories
     detections = order_detections(predictions, len(categories.ids))
@@ -428,7 +443,7 @@ def evaluate_split(
 
 
 def _scorer(engine: Engine) -> Scorer:
-    """Who turns suites into precision and recall."""
+    """The function that turns a matching into precision and recall."""
     if engine == "pycocotools":
         from benchmark_eval.scoring.pycocotools_engine import score_with_pycocotools
 
@@ -437,6 +452,6 @@ def _scorer(engine: Engine) -> Scorer:
 
 
 def true_positive_confidence(data: SplitData) -> TruePositiveConfidence:
-    """The scores of a split's hits, and their true species' bands."""
+    """Confidence of the true positives of a split, with the band of their true species."""
     band = np.array([*data.categories.distance_band, ""])[data.gt_category]
     return TruePositiveConfidence(data.detections.score[data.local.true_positive], band)

@@ -1,10 +1,11 @@
-"""Pairing detections with ground truth, and the two matchings: the only hot loops.
+"""Greedy matching of detections with ground truth, and the localisation matching.
 
-One IoU pass per split (``find_pairs``) keeps the few pairs that can matter; both matchings
-work on those pairs alone. A detection that can take only one specimen, which no ambiguous
-detection can take, needs no loop: the specimen goes to the first detection that reaches the
-threshold. What is left is decided in rounds: round ``r`` lets the ``r``-th detection of every
-image choose at once, with thresholds and area ranges as array axes.
+``greedy_match`` is the one matching algorithm. COCO matching (``coco.match_coco``) and the
+localisation matching (``localise``) call it with different rules. It works on the overlapping
+pairs alone. A detection with a single candidate that no ambiguous detection overlaps needs no
+loop: the specimen goes to the first detection that reaches the threshold. The rest is decided
+in rounds: round ``r`` lets the ``r``-th detection of every image choose at once, with thresholds
+and area ranges as array axes.
 """
 
 from __future__ import annotations
@@ -21,23 +22,27 @@ from benchmark_eval.scoring.detections import Detections, first_of_run, place_in
 from benchmark_eval.scoring.pairs import Pairs
 
 PAIRS_IN_BLOCK = 200_000
-"""Pairs of a contest that are sorted into rounds at a time."""
+"""Ambiguous pairs that are sorted into rounds at a time."""
 ROUNDS_AT_ONCE = 64
-"""Rounds of a contest between two looks at which pairs can still be chosen."""
-Taken = NDArray[np.int32]
+"""Rounds between two passes that drop pairs which can no longer match."""
+MatchedRows = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Who took what, for every threshold and area range.
+    """Result of a matching, for every threshold and area range.
 
-    ``taker`` is (thresholds, areas, ground truth): the detection that took the specimen, -1 for
-    none (and for crowd regions, which many detections can take). ``absorbed[t][a]`` are the
-    detections that fell to a crowd region.
+    Attributes
+    ----------
+    gt_matches : (n_thresholds, n_areas, n_truth) int
+        Row of the detection matched to each annotation, -1 if unmatched. Always -1 for crowd
+        regions, which can match any number of detections.
+    crowd_matched : list of lists of (n,) int
+        ``crowd_matched[t][a]`` holds the rows of detections matched to a crowd region.
     """
 
-    taker: Taken
-    absorbed: list[list[Ints]]
+    gt_matches: MatchedRows
+    crowd_matched: list[list[Ints]]
 
 
 def greedy_match(
@@ -51,26 +56,49 @@ def greedy_match(
     *,
     last_on_ties: bool,
 ) -> Match:
-    """Let each detection of a group, best first, take the best free ground truth.
+    """Match each detection, in order of rank, to the free ground truth with the largest overlap.
 
-    ``overlap`` is the measure to compare, one a pair; ``thresholds`` ascend. ``rank`` (per
-    detection) says who comes first in a group, ``group`` (per detection) who competes.
-    ``ignored`` is (areas, ground truth): such ground truth is taken only where no other reaches
-    the threshold. Crowd pairs are taken
-    without being used up. On equal overlap the first ground truth in file order wins, or the
-    last (COCO). No cap: as better detections choose first, a cap of n is the same matching
-    without the detections of rank n and beyond.
+    Parameters
+    ----------
+    pairs : Pairs
+        Candidate pairs. Pairs with a crowd region match without using the region up.
+    overlap : (n_pairs,) float
+        The overlap to compare with the thresholds.
+    rank : (n_detections,) int
+        Order of the detections of a group: the lowest rank chooses first.
+    group : (n_detections,) int
+        Detections of one group compete with each other, for example those of one image.
+    n_truth : int
+        Number of annotations.
+    thresholds : (n_thresholds,) float
+        Ascending. A pair matches if its overlap is >= the threshold.
+    ignored : (n_areas, n_truth) bool
+        Annotations to match only if no other one reaches the threshold (COCO: crowd regions and
+        annotations outside the area range).
+    last_on_ties : bool
+        On equal overlap take the last annotation in file order (COCO) instead of the first.
+
+    Returns
+    -------
+    Match
+
+    Notes
+    -----
+    The rules are those of ``COCOeval.evaluateImg`` in pycocotools. There is no cap on the number
+    of detections: the highest ranks choose first, so a cap of n gives the same matching without
+    the detections of rank n and beyond. ``tests/scoring/test_matching.py`` compares this function
+    with a loop over detections.
     """
     n_areas = len(ignored)
-    taker = np.full((len(thresholds), n_areas, n_truth), -1, np.int32)
-    absorbed: list[list[list[Ints]]] = [[[] for _ in range(n_areas)] for _ in thresholds]
+    gt_matches = np.full((len(thresholds), n_areas, n_truth), -1, np.int32)
+    crowd_matched: list[list[list[Ints]]] = [[[] for _ in range(n_areas)] for _ in thresholds]
     n_choices = np.bincount(pairs.detection, minlength=1)
     contested = np.zeros(n_truth, np.bool_)
     contested[pairs.truth[n_choices[pairs.detection] > 1]] = True
-    hard = contested[pairs.truth]
+    ambiguous = contested[pairs.truth]
 
-    # one candidate each: the best detection that reaches the threshold takes it
-    easy = np.flatnonzero(~hard)
+    # one candidate each: it goes to the first detection that reaches the threshold
+    easy = np.flatnonzero(~ambiguous)
     easy = easy[stable_order(rank[pairs.detection[easy]])]
     easy = easy[stable_order(pairs.truth[easy])]
     for t, threshold in enumerate(thresholds):
@@ -78,21 +106,21 @@ def greedy_match(
         on_crowd = pairs.crowd[easy]
         solo = easy[~on_crowd]
         best = solo[first_of_run(pairs.truth[solo])]
-        taker[t][:, pairs.truth[best]] = pairs.detection[best]
+        gt_matches[t][:, pairs.truth[best]] = pairs.detection[best]
         if on_crowd.any():
             for a in range(n_areas):
-                absorbed[t][a].append(pairs.detection[easy[on_crowd]])
+                crowd_matched[t][a].append(pairs.detection[easy[on_crowd]])
 
-    contest = _Contest(
-        pairs, overlap, thresholds, ignored, taker, absorbed, last_on_ties=last_on_ties
+    rounds = _Rounds(
+        pairs, overlap, thresholds, ignored, gt_matches, crowd_matched, last_on_ties=last_on_ties
     )
-    contest.decide(np.flatnonzero(hard), rank, group)
+    rounds.match(np.flatnonzero(ambiguous), rank, group)
     none = np.empty(0, np.int64)
-    return Match(taker, [[np.concatenate([none, *a]) for a in row] for row in absorbed])
+    return Match(gt_matches, [[np.concatenate([none, *a]) for a in row] for row in crowd_matched])
 
 
-class _Contest:
-    """The pairs of contested ground truth, decided in rounds; fills a matching in place."""
+class _Rounds:
+    """Matches ambiguous pairs in rounds; fills ``gt_matches`` and ``crowd_matched`` in place."""
 
     def __init__(
         self,
@@ -100,22 +128,22 @@ class _Contest:
         overlap: Floats,
         thresholds: Floats,
         ignored: Bools,
-        taker: Taken,
-        absorbed: list[list[list[Ints]]],
+        gt_matches: MatchedRows,
+        crowd_matched: list[list[list[Ints]]],
         *,
         last_on_ties: bool,
     ) -> None:
         self.pairs, self.overlap = pairs, overlap
         self.thresholds, self.ignored = thresholds, ignored
-        self.taker, self.absorbed = taker, absorbed
+        self.gt_matches, self.crowd_matched = gt_matches, crowd_matched
         self.last_on_ties = last_on_ties
 
-    def decide(self, rows: Ints, rank: Ints, group: Ints) -> None:
-        """Let the detections of the pairs ``rows`` choose, those of a group one after another.
+    def match(self, rows: Ints, rank: Ints, group: Ints) -> None:
+        """Match the detections of the pairs ``rows``, those of a group one after another.
 
-        The best detections of all groups go first, a block at a time. Before a block, and after
-        some rounds of it, the pairs that cannot be chosen any more are dropped: where many
-        detections compete for little ground truth, few rounds are left to go.
+        Works through the ranks in blocks. Before each block, and every ``ROUNDS_AT_ONCE`` rounds,
+        pairs that can no longer match are dropped, so many detections on little ground truth
+        take few rounds.
         """
         place = rank[self.pairs.detection[rows]]
         order = np.argsort(place, kind="stable")
@@ -126,16 +154,16 @@ class _Contest:
             end = int(np.searchsorted(place, last, side="right"))
             block = np.sort(rows[begin:end])
             begin = end
-            while len(block := block[self._alive(block)]):
+            while len(block := block[self._can_match(block)]):
                 block = self._some_rounds(block, rank, group)
 
     def _some_rounds(self, rows: Ints, rank: Ints, group: Ints) -> Ints:
-        """The first rounds of the pairs ``rows``; the pairs that are left."""
+        """Run the first rounds on the pairs ``rows``; return the pairs of later rounds."""
         detection = self.pairs.detection[rows]
         rivals = np.unique(detection)
         order = np.lexsort((rank[rivals], group[rivals]))
         turn = place_in_run(group[rivals], order)[np.searchsorted(rivals, detection)]
-        # rows are sorted by detection, then file order of the ground truth: stable keeps it
+        # stable: within a detection the pairs stay in file order of the ground truth
         order = np.argsort(turn, kind="stable")
         rows, turn = rows[order], turn[order]
         n_rounds = min(int(turn[-1]) + 1, ROUNDS_AT_ONCE)
@@ -144,54 +172,63 @@ class _Contest:
             self._round(rows[begin:end])
         return np.sort(rows[limits[-1] :])
 
-    def _alive(self, rows: Ints) -> Bools:
-        """Whether the ground truth of each pair is still free at some threshold it reaches."""
-        limit = np.where(self.taker < 0, self.thresholds[:, None, None], np.inf)
-        easiest = limit.min(axis=(0, 1))
-        return np.asarray(self.overlap[rows] >= easiest[self.pairs.truth[rows]])
+    def _can_match(self, rows: Ints) -> Bools:
+        """Whether the ground truth of each pair is still free at a threshold the pair reaches."""
+        limit = np.where(self.gt_matches < 0, self.thresholds[:, None, None], np.inf)
+        lowest = limit.min(axis=(0, 1))
+        return np.asarray(self.overlap[rows] >= lowest[self.pairs.truth[rows]])
 
-    def _round(self, at: Ints) -> None:
-        """Let one detection of every group choose: ``at`` are its pairs."""
+    def _round(self, rows: Ints) -> None:
+        """Match one detection of every group; ``rows`` are the pairs of these detections."""
         pairs = self.pairs
-        truth, detection, on_crowd = pairs.truth[at], pairs.detection[at], pairs.crowd[at]
-        overlap = self.overlap[at]
+        truth, detection, on_crowd = pairs.truth[rows], pairs.detection[rows], pairs.crowd[rows]
+        overlap = self.overlap[rows]
         new = np.flatnonzero(first_of_run(detection))
-        size = np.diff(np.r_[new, len(at)])
-        free = (self.taker[:, :, truth] < 0) | on_crowd
+        size = np.diff(np.r_[new, len(rows)])
+        free = (self.gt_matches[:, :, truth] < 0) | on_crowd
         free &= overlap >= self.thresholds[:, None, None]
-        second = self.ignored[:, truth]
+        ignored = self.ignored[:, truth]
         value = np.where(free, overlap, -1.0)
-        best_first = np.maximum.reduceat(np.where(second, -1.0, value), new, axis=2)
-        best_second = np.maximum.reduceat(np.where(second, value, -1.0), new, axis=2)
-        use_second = best_first < 0
-        best = np.where(use_second, best_second, best_first)
+        best_scored = np.maximum.reduceat(np.where(ignored, -1.0, value), new, axis=2)
+        best_ignored = np.maximum.reduceat(np.where(ignored, value, -1.0), new, axis=2)
+        use_ignored = best_scored < 0
+        best = np.where(use_ignored, best_ignored, best_scored)
         chosen = (value == np.repeat(best, size, axis=2)) & (value >= 0)
-        chosen &= second == np.repeat(use_second, size, axis=2)
-        place = np.arange(len(at))
+        chosen &= ignored == np.repeat(use_ignored, size, axis=2)
+        place = np.arange(len(rows))
         if self.last_on_ties:
             pick = np.maximum.reduceat(np.where(chosen, place, -1), new, axis=2)
-            taken = pick >= 0
+            matched = pick >= 0
         else:
-            pick = np.minimum.reduceat(np.where(chosen, place, len(at)), new, axis=2)
-            taken = pick < len(at)
-        t, a, n = np.nonzero(taken)
+            pick = np.minimum.reduceat(np.where(chosen, place, len(rows)), new, axis=2)
+            matched = pick < len(rows)
+        t, a, n = np.nonzero(matched)
         picked = pick[t, a, n]
         crowded = on_crowd[picked]
         t_free, a_free, picked_free = t[~crowded], a[~crowded], picked[~crowded]
-        self.taker[t_free, a_free, truth[picked_free]] = detection[picked_free]
+        self.gt_matches[t_free, a_free, truth[picked_free]] = detection[picked_free]
         for i in np.flatnonzero(crowded):
-            self.absorbed[t[i]][a[i]].append(detection[picked[i : i + 1]])
+            self.crowd_matched[t[i]][a[i]].append(detection[picked[i : i + 1]])
 
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """The localisation matching of a split: species ignored, no cap, one IoU threshold.
+    """Localisation matching of a split: species ignored, no cap, one IoU threshold.
 
-    ``true_positive`` and ``matched_truth`` are the rows of detections and of ground truth that
-    belong together, in image order and descending score; ``matched_iou`` their IoU.
-    ``false_positive`` are the rows of detections that hit nothing and lie on no crowd region.
-    ``judged`` = hits and false positives, in image order and descending score. ``iou`` is the
-    threshold.
+    Attributes
+    ----------
+    iou : float
+        The IoU threshold.
+    true_positive : (n_tp,) int
+        Rows of the matched detections, by image, then descending score.
+    matched_truth : (n_tp,) int
+        Row of the annotation that each true positive matched.
+    matched_iou : (n_tp,) float
+        IoU of each true positive with its annotation.
+    false_positive : (n_fp,) int
+        Rows of the unmatched detections that lie on no crowd region.
+    evaluated : (n_tp + n_fp,) int
+        True and false positives, by image, then descending score.
     """
 
     iou: float
@@ -199,15 +236,34 @@ class Localisation:
     matched_truth: Ints
     matched_iou: Floats
     false_positive: Ints
-    judged: Ints
+    evaluated: Ints
 
 
 def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float) -> Localisation:
-    """Match detections and scored specimens at one IoU (the benchmark's evaluator).
+    """Match detections with scored specimens at one IoU threshold, whatever their species.
 
-    Per image, descending score: each takes the free scored specimen with the highest
-    IoU >= ``iou``, the first in file order on equal IoU. One that took nothing and has plain
-    IoU >= ``iou`` with a crowd region leaves the analysis; the rest are false positives.
+    Parameters
+    ----------
+    detections : Detections
+        Detections of one split.
+    truth : SplitTruth
+        Annotations of the split.
+    pairs : Pairs
+        Overlapping pairs, complete down to ``iou``.
+    iou : float
+        IoU threshold in (0, 1]; a pair matches if its IoU is >= ``iou``.
+
+    Returns
+    -------
+    Localisation
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1. Per image, in order of descending score (file order
+    on ties), each detection matches the free scored specimen with the highest IoU, the first in
+    file order on equal IoU. A detection without a match that has IoU >= ``iou`` with a crowd
+    region is ignored. All others without a match are false positives. Unlike COCO matching, the
+    overlap with a crowd region is the plain IoU.
     """
     reach = pairs.iou >= iou
     scored = pairs.subset(reach & ~pairs.crowd)
@@ -222,21 +278,21 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
         np.zeros((1, n_truth), np.bool_),
         last_on_ties=False,
     )
-    taker = match.taker[0, 0]
-    found = np.flatnonzero(taker >= 0)
-    hit = taker[found].astype(np.int64)
+    gt_matches = match.gt_matches[0, 0]
+    matched_truth = np.flatnonzero(gt_matches >= 0)
+    true_positive = gt_matches[matched_truth].astype(np.int64)
     is_tp = np.zeros(len(detections), np.bool_)
-    is_tp[hit] = True
-    of_hit = np.zeros(len(detections), np.int64)
-    of_hit[hit] = found
-    hit = detections.by_image[is_tp[detections.by_image]]
-    found = of_hit[hit]
+    is_tp[true_positive] = True
+    truth_of = np.zeros(len(detections), np.int64)
+    truth_of[true_positive] = matched_truth
+    true_positive = detections.by_image[is_tp[detections.by_image]]
+    matched_truth = truth_of[true_positive]
     on_crowd = np.zeros(len(detections), np.bool_)
     on_crowd[pairs.detection[reach & pairs.crowd]] = True
-    missed = np.flatnonzero(~is_tp & ~on_crowd)
-    judged = detections.by_image[(is_tp | ~on_crowd)[detections.by_image]]
+    false_positive = np.flatnonzero(~is_tp & ~on_crowd)
+    evaluated = detections.by_image[(is_tp | ~on_crowd)[detections.by_image]]
     pair_key = scored.detection * n_truth + scored.truth
-    matched_iou = scored.iou[np.searchsorted(pair_key, hit * n_truth + found)]
-    # where sides are lost in rounding, union and intersection can be too
+    matched_iou = scored.iou[np.searchsorted(pair_key, true_positive * n_truth + matched_truth)]
+    # sides shorter than the rounding of their coordinates can give an infinite IoU
     matched_iou = np.where(np.isfinite(matched_iou), matched_iou, 1.0)
-    return Localisation(iou, hit, found, matched_iou, missed, judged)
+    return Localisation(iou, true_positive, matched_truth, matched_iou, false_positive, evaluated)

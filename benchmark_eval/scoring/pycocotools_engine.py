@@ -1,4 +1,4 @@
-"""The second engine: COCO suites scored by pycocotools itself (``--engine pycocotools``)."""
+"""The second engine: pycocotools itself scores the COCO suites (``--engine pycocotools``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from benchmark_eval.scoring.matching import Match
 def score_with_pycocotools(
     suite: Suite, detections: Detections, truth: SplitTruth, match: Match, n_areas: int
 ) -> Scores:
-    """Precision and recall of a suite by ``COCOeval``; it matches anew, at all area ranges.
+    """Precision and recall of a suite by ``COCOeval``, which does its own matching.
 
-    Annotations are numbered from 1, as pycocotools takes id 0 for "unmatched".
+    Same signature as ``coco.score_suite``; always scores all area ranges. Annotations are
+    numbered from 1 because pycocotools treats id 0 as "unmatched".
     """
     del match, n_areas
     from pycocotools.coco import COCO
@@ -43,9 +44,9 @@ def score_with_pycocotools(
             ],
         }
         truth_coco.createIndex()
-        found = COCO()
+        predictions_coco = COCO()
         rows = np.flatnonzero(suite.label >= 0)
-        found.dataset = {
+        predictions_coco.dataset = {
             "images": truth_coco.dataset["images"],
             "categories": truth_coco.dataset["categories"],
             "annotations": [
@@ -61,8 +62,8 @@ def score_with_pycocotools(
                 for number, row in enumerate(rows, start=1)
             ],
         }
-        found.createIndex()
-        run = COCOeval(truth_coco, found, iouType="bbox")
+        predictions_coco.createIndex()
+        run = COCOeval(truth_coco, predictions_coco, iouType="bbox")
         run.evaluate()
         run.accumulate()
     precision = np.where(run.eval["precision"] > -1, run.eval["precision"], np.nan)

@@ -1,4 +1,4 @@
-"""Everything the families of one split start from, computed once."""
+"""Input shared by all metric families of a split, computed once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from benchmark_eval.scoring.pairs import Pairs
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Whether named and true species agree at each rank, one row a hit.
+    """Whether predicted and true species agree at each rank, one row per true positive.
 
-    A rank that is blank equals nothing, not even another blank. Cumulative: a right species
-    has a right genus, tribe and subfamily, where those are not blank.
+    A blank rank agrees with nothing, not even with another blank. Agreement is cumulative: the
+    correct species has the correct genus, tribe and subfamily, unless these are blank.
     """
 
     species: Bools
@@ -34,11 +34,11 @@ class Agreement:
         )
 
 
-def agreement(categories: Categories, named: Ints, true: Ints) -> Agreement:
-    """Agreement of category rows ``named`` and ``true``."""
+def agreement(categories: Categories, predicted: Ints, true: Ints) -> Agreement:
+    """Compare predicted and true species (rows of ``categories``) at every rank."""
 
     def equal(code: Codes) -> Bools:
-        same: Bools = (code[named] == code[true]) & (code[true] >= 0)
+        same: Bools = (code[predicted] == code[true]) & (code[true] >= 0)
         return same
 
     return Agreement(
@@ -51,7 +51,7 @@ def agreement(categories: Categories, named: Ints, true: Ints) -> Agreement:
 
 @dataclass(frozen=True, slots=True)
 class SplitData:
-    """One split of one model: columns, pairs, the localisation matching, agreement of its hits."""
+    """One model on one split: detections, pairs, localisation matching, taxonomic agreement."""
 
     categories: Categories
     truth: SplitTruth
@@ -62,24 +62,24 @@ class SplitData:
 
     @property
     def gt_category(self) -> Ints:
-        """Row of ``Categories`` of each hit's true species."""
+        """Row of ``Categories`` of the true species of each true positive."""
         return self.truth.category[self.local.matched_truth]
 
     @property
     def pred_category(self) -> Ints:
-        """Row of ``Categories`` of the species that each hit was given."""
+        """Row of ``Categories`` of the predicted species of each true positive."""
         return self.detections.category[self.local.true_positive]
 
     @property
     def is_tp(self) -> Bools:
-        """One a detection: whether it is a hit."""
-        hit = np.zeros(len(self.detections), np.bool_)
-        hit[self.local.true_positive] = True
-        return hit
+        """Whether each detection is a true positive."""
+        is_tp = np.zeros(len(self.detections), np.bool_)
+        is_tp[self.local.true_positive] = True
+        return is_tp
 
 
 def true_positive_table(data: SplitData) -> TruePositiveTable:
-    """The hits of a split's localisation matching."""
+    """The true positives of the localisation matching, as columns for detections.csv."""
     local = data.local
     return TruePositiveTable(
         split=data.truth.name,
@@ -87,7 +87,7 @@ def true_positive_table(data: SplitData) -> TruePositiveTable:
         image_id=data.truth.image_ids[data.detections.image[local.true_positive]],
         score=data.detections.score[local.true_positive],
         iou=local.matched_iou,
-        named=data.pred_category,
+        predicted=data.pred_category,
         true=data.gt_category,
         correct_species=data.agreement.species,
         correct_genus=data.agreement.genus,

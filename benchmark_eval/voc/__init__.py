@@ -1,10 +1,10 @@
-"""Average precision by the rule of PASCAL VOC 2012 for plain text files of boxes.
+"""PASCAL VOC 2012 average precision of detections in text files.
 
     from benchmark_eval import score_voc_folders
     result, matches = score_voc_folders("detections", "ground-truth")
     result.mAP, {score.name: score.AP for score in result.classes}
 
-``run_map`` also writes the results, the plots and the pictures. Nothing here prints.
+``run_map`` also writes results, plots and annotated images. The library prints nothing.
 """
 
 from benchmark_eval.voc.results import ClassScore, MapResult

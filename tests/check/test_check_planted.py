@@ -12,8 +12,11 @@ import benchmark_eval
 from benchmark_eval import check_inputs
 from benchmark_eval.check.kinds import KINDS
 
+pytestmark = pytest.mark.slow  # checks a sweep for each kind of finding
+
 PACKAGE = Path(benchmark_eval.__file__).parent
 SOURCES = [
+    "core/safe_read",
     *("inputs/benchmark_reader", "inputs/coco_annotations", "inputs/taxonomy", "inputs/config"),
     *("inputs/predictions", "inputs/prediction_decoder", "inputs/prediction_files"),
     *("inputs/manifest", "pipeline/plan", "training/budgets"),
@@ -80,6 +83,16 @@ def test_only_the_planted_kind_is_found(kind, tmp_path):
     assert {f.level for f in report.findings if f.problem.kind == kind} == {KINDS[kind].level}
 
 
+def test_missing_predictions_are_found_without_a_manifest(tmp_path):
+    tree = Tree()
+    tree.config["manifest"] = None
+    del tree.predictions["m", "semantic_ood"]
+    report = found(tmp_path, tree)
+    assert counts(report) == {"missing-predictions": 1}
+    (problem,) = [f.problem for f in report.findings if f.problem.kind == "missing-predictions"]
+    assert "the folder holds iid_test_predictions.json" in problem.cause
+
+
 def test_all_kinds_in_one_tree(tmp_path):
     """With a valid manifest: all kinds that neither break it nor hide other problems."""
     kinds = [kind for kind, plant in PLANTS.items() if not plant.alone and not plant.rows]
@@ -114,10 +127,11 @@ def kinds_in(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            owner = getattr(getattr(node.func, "value", None), "id", "")
-            if name in ("Problem", "fault") or (name == "add" and owner in ("self", "problems")):
+            owner = getattr(node.func, "value", None)
+            owner = getattr(owner, "id", getattr(owner, "attr", ""))
+            if name == "Problem" or (name == "add" and owner in ("self", "problems")):
                 kinds |= texts(node.args[:1])
-            elif name == "strike" or (name == "add" and owner == "faults"):
+            elif name == "add_rows" or (name == "add" and owner == "invalid"):
                 kinds |= texts(node.args[1:2])
         elif isinstance(node, ast.For) and "kind" in ast.dump(node.target):
             for row in getattr(node.iter, "elts", ()):

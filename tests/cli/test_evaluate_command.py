@@ -285,12 +285,12 @@ def test_report_names_the_larger_loss_and_the_confusions(place):
     text = report(place)
     # 2 of 3 specimens are detected, 1 of them is correctly identified
     assert (
-        "in-distribution (n = 3): 67 % of specimens found; 33 % lost to finding, "
-        "33 % to naming: both the same." in text
+        "in-distribution (n = 3): 67 % of specimens detected; 33 % missed, "
+        "33 % misidentified: both losses are equal." in text
     )
-    assert "no wrong name stands out: no species is called another one twice." in text
-    assert "wrong names that are congeners of the true species: 1 of 1 (100 %)." in text
-    assert "Most frequent wrong names" not in text
+    assert "no frequent confusion: no species is misidentified as the same one twice." in text
+    assert "misidentified as a congener: 1 of 1 (100 %)." in text
+    assert "Most frequent confusions" not in text
     found = load_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
     assert [(c.gt_species, c.pred_species, c.n, c.same_genus) for c in found] == [
         ("Genus0 species2", "Genus0 species1", 1, True)
@@ -319,13 +319,13 @@ def test_congeners_are_counted_over_all_misidentifications(place):
         per_species=scores,
     )
     text = render_text(result)
-    assert "wrong names that are congeners of the true species: 6 of 30 (20 %)." in text
-    assert "species2 called Genus0 species1, 2 of 1 found (same genus)." in text
+    assert "misidentified as a congener: 6 of 30 (20 %)." in text
+    assert "species2 identified as Genus0 species1, 2 of 1 detected (same genus)." in text
     assert text.count("Genus0 species2                 Genus0 species1") == 1
 
 
 def test_report_says_that_held_out_species_cannot_be_identified(place):
-    sentence = "that ask for the species' name are 0 by construction"
+    sentence = "metrics that require the correct species are 0 by construction"
     assert run(place) == 0
     before, after = (place / "o/m_report.txt").read_text().split("\nsemantic_ood: ")
     assert sentence in after
@@ -334,7 +334,7 @@ def test_report_says_that_held_out_species_cannot_be_identified(place):
 
 def test_report_of_a_perfect_model_names_no_loss(place):
     write_predictions(place / "p", "iid_test", [[*row, 0.9] for row in TRUTH])
-    assert "0 % lost to finding, 0 % to naming: nothing is lost." in report(place)
+    assert "0 % missed, 0 % misidentified: no losses." in report(place)
 
 
 def test_species_missing_from_the_taxonomy_are_a_warning(place, capsys):
@@ -369,7 +369,7 @@ def test_out_of_vocabulary_detections_differ_from_missed_specimens(place):
     d = load_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
     assert d.detection_recall == 0.0  # as in the benchmark's evaluator
     assert d.detection_recall_open_vocabulary == 1.0
-    assert "100.0% of specimens are found when boxes named as a species that" in text
+    assert "100 % of specimens detected if out-of-vocabulary detections" in text
 
 
 def test_stray_categories_and_species_with_two_ids_are_warnings(place, capsys):
@@ -381,5 +381,8 @@ def test_stray_categories_and_species_with_two_ids_are_warnings(place, capsys):
     path.write_text(json.dumps(tree))
     assert run(place, "--quiet") == 0
     message = capsys.readouterr().err
-    assert f"1 category (Stray species) of no split, from {ANNOTATIONS}/backup.json" in message
-    assert "categories 1 and 55 of iid_test have one name, Genus0 species1" in message
+    assert (
+        f"1 category (Stray species) listed by no split, only by {ANNOTATIONS}/backup.json"
+        in message
+    )
+    assert "categories 1 and 55 of iid_test share the name Genus0 species1" in message

@@ -112,7 +112,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "words"),
     [
         (LAUGHS, "more than 20 aliases"),
-        ("[" * 1_000 + "]" * 1_000, "nested too deeply"),
+        pytest.param("[" * 1_000 + "]" * 1_000, "nested too deeply", marks=pytest.mark.slow),
         ("iou: 2024-99-99", "month must be in 1..12"),
         ("iou: !!python/object/apply:os.system [echo]", "could not determine a constructor"),
         ("iou: " + "9" * 10_000, "Exceeds the limit"),

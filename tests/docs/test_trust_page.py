@@ -1,4 +1,4 @@
-"""docs/trust.md is in step with the code."""
+"""docs/trust.md agrees with the code."""
 
 import re
 from pathlib import Path
@@ -20,11 +20,11 @@ PAGE = ROOT / "docs/trust.md"
 TABLE = re.compile(r"(?<=renew with: python tests/docs/test_trust_page.py -->\n).*", re.DOTALL)
 
 
-def test_every_kind_of_finding_stands_on_the_page():
+def test_the_page_has_every_kind_of_finding():
     assert TABLE.search(PAGE.read_text()).group() == "\n" + markdown_table()
 
 
-def test_every_test_that_the_page_names_is_there():
+def test_every_test_named_on_the_page_exists():
     named = set(re.findall(r"`((?:test|check)_\w+\.py)`", PAGE.read_text()))
     assert len(named) > 10
     assert [name for name in named if not list((ROOT / "tests").rglob(name))] == []
@@ -35,27 +35,27 @@ def test_thresholds_are_those_of_the_code():
     rows = dict(re.findall(r"\| ([a-z -]+) \| ([^|]+) \|", text))
     assert {*WARNINGS, *BENCHMARK_WARNINGS} <= set(rows)
     assert f"(at most {evidence.SAMPLE:,})" in text
-    assert f"at least {evidence.ENOUGH} boxes must" in text
-    assert evidence.TIMES == 5
+    assert f"at least {evidence.MIN_GAINED} boxes must" in text
+    assert evidence.MIN_GAINED_PER_LOST == 5
     shares = {
-        "boxes outside": boxes.OUTSIDE_SHARE,
-        "held-out ids": ids.HELD_OUT_SHARE,
-        "tied scores": scores.TIED,
-        "repeated records": scores.REPEATED_SHARE,
+        "boxes outside": boxes.OUTSIDE_FRACTION,
+        "held-out ids": ids.HELD_OUT_FRACTION,
+        "tied scores": scores.MAX_TIED,
+        "repeated records": scores.DUPLICATE_FRACTION,
     }
     for name, share in shares.items():
         assert f"{100 * share:g} %" in rows[name], name
     for name in ("another split", "resized images"):
-        assert f"{100 * evidence.FEW:g} %" in rows[name], name
+        assert f"{100 * evidence.MIN_FRACTION:g} %" in rows[name], name
     threshold = rows["score threshold"]
     assert f"below {scores.MIN_SCORE_THRESHOLD:g}" in threshold
-    shares = f"{100 * scores.EDGE_SHARE:g} %, and {scores.EDGE_STEP:g} times"
-    assert f"at least {scores.ENOUGH_AT_EDGE} of them, {shares}" in threshold
-    assert f"fewer than {scores.ENOUGH_FOR_THRESHOLD} detections" in threshold
-    assert f"beyond {boxes.TINY:g} px" in rows["normalised boxes"]
-    assert f"more than {10 * boxes.TINY:g} px" in rows["normalised boxes"]
+    shares = f"{100 * scores.EDGE_FRACTION:g} %, and {scores.EDGE_STEP:g} times"
+    assert f"at least {scores.MIN_AT_EDGE} of them, {shares}" in threshold
+    assert f"fewer than {scores.MIN_DETECTIONS} detections" in threshold
+    assert f"beyond {boxes.MAX_NORMALISED:g} px" in rows["normalised boxes"]
+    assert f"more than {10 * boxes.MAX_NORMALISED:g} px" in rows["normalised boxes"]
     assert (prediction_decoder.MEMORY_PER_BYTE, MEMORY_PER_BYTE) == (4, 8)
-    assert f"takes {prediction_decoder.LISTING_PER_BYTE:g} bytes a byte" in text
+    assert f"takes {prediction_decoder.LISTING_PER_BYTE:g} bytes per byte" in text
     assert f"within {prediction_decoder.LONGEST_RECORD // 2**20} MB" in text
 
 

@@ -20,6 +20,7 @@ def runtime_dependencies():
     return {normal(re.split(r"[<>=!~ \[;]", r, maxsplit=1)[0]) for r in project["dependencies"]}
 
 
+@cache
 def imported():
     """Top-level names of the modules that the sources import, without the package itself."""
     names = set()

@@ -1,7 +1,7 @@
-"""Faults that people who score detectors have met, each with its right result, as a user runs it.
+"""Known pitfalls of detector evaluation, with the correct result, through the command line.
 
-``cases/coco.json`` has them: ground truth, predictions, and the values, words of the message or
-warning that are right. NaN stands in it on purpose.
+``cases/coco.json`` has ground truth, predictions and the expected values or parts of the error
+message or warning. It contains NaN on purpose.
 """
 
 import json
@@ -20,13 +20,13 @@ ERRORS = [name for name, case in CASES.items() if "error" in case]
 
 
 def grid(n):
-    """``n`` specimens in rows of 15, of two species in turn, and a detection on each."""
+    """``n`` specimens in rows of 15, of two alternating species, each with a detection."""
     truth = [[1, 1 + i % 2, [60 * (i % 15), 60 * (i // 15), 50, 50]] for i in range(n)]
     return truth, [[*row, 0.9] for row in truth]
 
 
 def arguments(case, folder):
-    """Lay a case out as a benchmark split and give the command that scores it."""
+    """Write a case as a benchmark split; return the arguments that evaluate it."""
     split = case.get("split", "iid_test")
     truth, predictions = (
         grid(case["grid"]) if "grid" in case else (case["truth"], case["predictions"])
@@ -42,7 +42,7 @@ def arguments(case, folder):
         without=case.get("without", ()),
     )
     if split == "semantic_ood":
-        # the species that the model knows stand in the training file, as in the real benchmark
+        # trained species are listed in train.json, as in the real benchmark
         trained = sorted({row[1] for row in predictions})
         write_split(benchmark, "train", [], listed=trained)
         listed = [*trained, *listed]
@@ -59,19 +59,19 @@ def arguments(case, folder):
 def scored(folder, case):
     summary = json.loads(
         (folder / "out/m_summary.json").read_text(),
-        parse_constant=lambda text: pytest.fail(f"{text} is no JSON"),
+        parse_constant=lambda text: pytest.fail(f"{text} is not JSON"),
     )
     return summary["per_split"][case.get("split", "iid_test")]
 
 
-def test_every_case_says_what_is_right():
+def test_every_case_has_an_expected_result():
     assert len(CASES) == 26
     assert sorted([*VALUES, *ERRORS]) == sorted(CASES)
 
 
 @pytest.mark.parametrize("engine", ["fast", "pycocotools"])
 @pytest.mark.parametrize("name", VALUES)
-def test_right_value(name, engine, tmp_path, capsys):
+def test_values(name, engine, tmp_path, capsys):
     case = CASES[name]
     main([*arguments(case, tmp_path), "--engine", engine])
     result = scored(tmp_path, case)
@@ -83,7 +83,7 @@ def test_right_value(name, engine, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_right_message_and_nothing_written(name, tmp_path, capsys):
+def test_error_message_and_no_output(name, tmp_path, capsys):
     case = CASES[name]
     with pytest.raises(SystemExit) as stop:
         main(arguments(case, tmp_path))
@@ -93,8 +93,9 @@ def test_right_message_and_nothing_written(name, tmp_path, capsys):
     assert not list(tmp_path.glob("out/*"))
 
 
+@pytest.mark.slow  # starts a process for each case
 @pytest.mark.parametrize("name", ["FB01", "FB12", "FB24"])
-def test_as_a_program_of_its_own(name, tmp_path):
+def test_installed_command(name, tmp_path):
     case = CASES[name]
     command = [Path(sys.executable).with_name("benchmark-eval"), *arguments(case, tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

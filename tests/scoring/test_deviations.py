@@ -1,4 +1,4 @@
-"""Each deviation from the benchmark's evaluator by itself: its value and ours."""
+"""Each documented deviation from the benchmark's evaluator: its value and ours."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ FAR = [600, 600, 100, 100]
 
 
 def both(folder, *splits, on_invalid="error"):
-    """What the benchmark's evaluator says, and what we say."""
+    """The results of the benchmark's evaluator, and ours."""
     benchmark, predictions = folder / "benchmark", folder / "predictions"
     theirs = yardstick.run(benchmark, predictions, splits)
     ours = run_evaluation(benchmark, predictions, splits, quiet=True, on_invalid=on_invalid)
@@ -27,7 +27,7 @@ def both(folder, *splits, on_invalid="error"):
 
 
 def files(folder, *splits):
-    """Our files of a model, by suffix."""
+    """Our output files, by suffix."""
     evaluate_to_files(
         benchmark=folder / "benchmark",
         predictions_dir=folder / "predictions",
@@ -39,7 +39,7 @@ def files(folder, *splits):
 
 
 def lay_out(folder, split, truth, rows, *, band="near_genus", **options):
-    """One split with its predictions; the taxonomy of its species."""
+    """Write one split, its predictions and the taxonomy of its species."""
     path = write_split(folder / "benchmark", split, truth, **options)
     listed = {c["id"] for c in json.loads(path.read_text())["categories"]}
     write_taxonomy(folder / "benchmark", sorted(listed | {row[1] for row in rows}), band=band)
@@ -47,7 +47,7 @@ def lay_out(folder, split, truth, rows, *, band="near_genus", **options):
 
 
 def test_1_undefined_is_null_not_minus_one_or_zero(tmp_path):
-    # one large specimen, found and rightly named; one box of confidence 0.95 in all
+    # one large specimen, correctly identified; a single detection of confidence 0.95
     lay_out(tmp_path, "iid_test", [[1, 1, BOX]], [[1, 1, BOX, 0.95]], listed=[1, 2])
     theirs, ours = both(tmp_path, "iid_test")
     a, b = theirs["per_split"]["iid_test"], ours["per_split"]["iid_test"]
@@ -58,7 +58,7 @@ def test_1_undefined_is_null_not_minus_one_or_zero(tmp_path):
     assert b["per_species"]["2"]["AP_50"] is None
     assert a["calibration"]["accuracy_per_bin"] == [0.0] * 9 + [1.0]
     assert b["calibration"]["accuracy_per_bin"] == [None] * 9 + [1.0]
-    # with n beside each: a reader can tell
+    # the count of each bin is reported as well
     assert b["calibration"]["confidence_histogram"] == [0] * 9 + [1]
     with files(tmp_path, "iid_test")["summary.csv"].open(newline="") as stream:
         cells = {(r["category"], r["metric"]): r["value"] for r in csv.DictReader(stream)}
@@ -66,7 +66,7 @@ def test_1_undefined_is_null_not_minus_one_or_zero(tmp_path):
     assert float(cells["coco", "AP_large"]) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_1_no_hit_no_share(tmp_path):
+def test_1_no_fractions_without_true_positives(tmp_path):
     lay_out(tmp_path, "semantic_ood", [[1, 101, BOX]], [[1, 101, FAR, 0.9]])
     theirs, ours = both(tmp_path, "semantic_ood")
     a, b = theirs["per_split"]["semantic_ood"], ours["per_split"]["semantic_ood"]
@@ -77,11 +77,11 @@ def test_1_no_hit_no_share(tmp_path):
     near_a, near_b = (x["ood_by_band"]["by_band"]["near_genus"] for x in (a, b))
     assert near_a["mean_confidence_matched"] == near_a["correct_tribe"] == 0.0
     assert near_b["mean_confidence_matched"] is near_b["correct_tribe"] is None
-    # what is defined stays: nothing was found of what is there
+    # defined: no specimen was detected
     assert near_a["class_agnostic_AR_100"] == near_b["class_agnostic_AR_100"] == 0.0
 
 
-def test_1_a_model_without_predictions(tmp_path):
+def test_1_a_model_without_detections(tmp_path):
     lay_out(tmp_path, "iid_test", [[1, 1, BOX]], [])
     theirs, ours = both(tmp_path, "iid_test")
     a, b = theirs["per_split"]["iid_test"], ours["per_split"]["iid_test"]
@@ -92,7 +92,7 @@ def test_1_a_model_without_predictions(tmp_path):
     assert a["calibration"]["ECE"] == a["calibration"]["mean_confidence"] == 0.0
     assert b["calibration"]["ECE"] is b["calibration"]["mean_confidence"] is None
     assert a["decomposition"] == {}
-    wanted = {
+    expected = {
         "n_gt": 1,
         "n_matched_tp": 0,
         "detection_recall": 0.0,
@@ -100,10 +100,10 @@ def test_1_a_model_without_predictions(tmp_path):
         "classification_loss": 0.0,
         "acc_species_given_det": None,
     }
-    assert {key: b["decomposition"][key] for key in wanted} == wanted
+    assert {key: b["decomposition"][key] for key in expected} == expected
 
 
-def test_1_a_difference_with_an_undefined_side(tmp_path):
+def test_1_a_difference_with_an_undefined_side_is_null(tmp_path):
     # inat_test has crowd only: the yardstick's gap is 1 - (-1)
     write_split(tmp_path / "benchmark", "inat_test", [[1, 1, BOX, 1]])
     write_predictions(tmp_path / "predictions", "inat_test", [[1, 1, FAR, 0.9]])
@@ -114,23 +114,23 @@ def test_1_a_difference_with_an_undefined_side(tmp_path):
     assert ours["summary"][key] is None
 
 
-def tiers(folder, split, n_images, scored, found):
-    """Species n on n_images[n] training images; those of ``scored`` once on a split's image n."""
+def tiers(folder, split, n_images, scored, detected):
+    """Species n on n_images[n] training images; each of ``scored`` once on image n of the split."""
     train = [[100 * n + i, n, BOX] for n, count in n_images.items() for i in range(count)]
     write_split(folder / "benchmark", "train", train)
     truth = [[n, n, BOX] for n in scored]
-    rows = [[n, n, BOX if n in found else FAR, 0.9] for n in scored]
+    rows = [[n, n, BOX if n in detected else FAR, 0.9] for n in scored]
     lay_out(folder, split, truth, rows, listed=list(n_images))
 
 
-def test_2_listed_but_unscored_species_are_in_no_tier(tmp_path):
+def test_2_unscored_species_are_in_no_tier(tmp_path):
     # species 5 has the fewest training images and no specimen in the split
     tiers(
         tmp_path,
         "iid_test",
         {1: 2, 2: 3, 3: 4, 4: 5, 5: 1},
         scored=[1, 2, 3, 4],
-        found=[1, 2, 3, 4],
+        detected=[1, 2, 3, 4],
     )
     theirs, ours = both(tmp_path, "iid_test")
     a, b = (x["per_split"]["iid_test"]["class_imbalance"] for x in (theirs, ours))
@@ -142,7 +142,7 @@ def test_2_listed_but_unscored_species_are_in_no_tier(tmp_path):
 
 
 def test_2_unscored_species_are_not_shared(tmp_path):
-    # both splits list both species, inat_test scores the first only; all is found everywhere
+    # both splits list both species, inat_test scores the first only; all are detected
     write_split(tmp_path / "benchmark", "inat_test", [[1, 1, BOX]], listed=[1, 2])
     write_predictions(tmp_path / "predictions", "inat_test", [[1, 1, BOX, 0.9]])
     truth = [[1, 1, BOX], [2, 2, BOX]]
@@ -155,8 +155,8 @@ def test_2_unscored_species_are_not_shared(tmp_path):
     assert ours["summary"][key] == pytest.approx(0.0)
 
 
-def test_1_no_correlation_with_rounding_errors(tmp_path):
-    # all is found; AP is n / (n + 2e-16) for n specimens: 1, or for n = 1 a bit less
+def test_1_no_correlation_of_rounding_errors(tmp_path):
+    # all are detected; AP is n / (n + 2e-16) for n specimens: 1, or slightly less for n = 1
     truth = [[n, n, BOX] for n in range(1, 5)] + [[1, 1, FAR]]
     n_images = {1: 1, 2: 2, 3: 3, 4: 3}
     train = [[10 * n + i, n, BOX] for n, count in n_images.items() for i in range(count)]
@@ -166,22 +166,22 @@ def test_1_no_correlation_with_rounding_errors(tmp_path):
     a, b = (x["per_split"]["iid_test"]["class_imbalance"] for x in (theirs, ours))
     assert a["head_minus_tail_AP_50"] == pytest.approx(0.0, abs=1e-12)
     key = "AP_50_train_count_correlation"
-    assert -1 <= a[key] <= 1  # whatever the last bits make of it: -1.0 with pandas 3.1
+    assert -1 <= a[key] <= 1  # depends on the last bits: -1.0 with pandas 3.1
     assert b[key] is None
 
 
-def test_3_ties_of_training_images_by_category_id(tmp_path):
-    tiers(tmp_path, "iid_test", dict.fromkeys(range(1, 9), 2), scored=range(1, 9), found=[1, 2])
+def test_3_ties_of_training_images_go_by_category_id(tmp_path):
+    tiers(tmp_path, "iid_test", dict.fromkeys(range(1, 9), 2), scored=range(1, 9), detected=[1, 2])
     theirs, ours = both(tmp_path, "iid_test")
     a, b = (x["per_split"]["iid_test"]["class_imbalance"] for x in (theirs, ours))
     assert a["tail_n_species"] == b["tail_n_species"] == 2
-    # theirs may be any two of the eight
+    # the yardstick may take any two of the eight
     assert any(a["tail_AP_50"] == pytest.approx(v) for v in (0.0, 0.5, 1.0))
     assert b["tail_AP_50"] == pytest.approx(1.0)
     assert b["head_AP_50"] == 0.0
 
 
-def test_4_annotation_id_zero_is_no_false_alarm(tmp_path):
+def test_4_a_match_with_annotation_id_zero_is_a_true_positive(tmp_path):
     lay_out(tmp_path, "iid_test", [[1, 1, BOX]], [[1, 1, BOX, 0.9]], annotation_ids=[0])
     theirs, ours = both(tmp_path, "iid_test")
     assert theirs["per_split"]["iid_test"]["coco"]["AP_50"] == 0.0
@@ -194,7 +194,7 @@ def test_4_annotation_id_zero_is_no_false_alarm(tmp_path):
 
 GOOD = record(1, 101, BOX, 0.5)
 INVALID = [
-    # record, reason it is counted under, whether the yardstick drops it too
+    # record, reason for dropping it, whether the yardstick drops it too
     ({k: v for k, v in GOOD.items() if k != "score"}, "malformed", True),
     (GOOD | {"bbox": [1, 2, 3]}, "malformed", True),
     (GOOD | {"image_id": 99}, "unknown image id", True),
@@ -208,7 +208,7 @@ INVALID = [
 
 
 @pytest.mark.parametrize(("bad", "reason", "dropped_by_both"), INVALID)
-def test_5_invalid_predictions(tmp_path, bad, reason, dropped_by_both):
+def test_5_invalid_predictions_are_dropped_or_an_error(tmp_path, bad, reason, dropped_by_both):
     lay_out(tmp_path, "semantic_ood", [[1, 101, BOX]], [])
     path = tmp_path / "predictions/semantic_ood_predictions.json"
     path.write_text(json.dumps([GOOD, bad]))
@@ -221,7 +221,7 @@ def test_5_invalid_predictions(tmp_path, bad, reason, dropped_by_both):
         run_evaluation(tmp_path / "benchmark", path.parent, ["semantic_ood"], quiet=True)
 
 
-def test_5_whole_numbers_written_as_floats_are_ids(tmp_path):
+def test_5_integral_floats_are_ids(tmp_path):
     lay_out(tmp_path, "semantic_ood", [[1, 101, BOX]], [[1.0, 101.0, BOX, 0.5]])
     theirs, ours = both(tmp_path, "semantic_ood")
     for results in (theirs, ours):
@@ -229,7 +229,7 @@ def test_5_whole_numbers_written_as_floats_are_ids(tmp_path):
         assert block["n_matched_tp"] == block["acc_species_given_det"] == 1
 
 
-def test_6_a_missing_prediction_file(tmp_path):
+def test_6_a_missing_prediction_file_is_an_error(tmp_path):
     lay_out(tmp_path, "iid_test", [[1, 1, BOX]], [])
     (tmp_path / "predictions/iid_test_predictions.json").unlink()
     theirs = yardstick.run(tmp_path / "benchmark", tmp_path / "predictions", ["iid_test"])
@@ -247,27 +247,27 @@ def test_7_a_blank_band_is_no_band(tmp_path, blank):
     odd = f"novelty_det_AUROC_{blank or 'nan'}"
     assert theirs["summary"][odd] == 0.5
     assert odd not in ours["summary"]
-    # the hit counts all the same where bands play no part
+    # the true positive still counts where bands do not matter
     assert theirs["summary"]["n_novel_tp"] == ours["summary"]["n_novel_tp"] == 1
     assert ours["per_split"]["semantic_ood"]["hierarchical"]["per_band"] == {}
     assert ours["per_split"]["semantic_ood"]["ood_by_band"] == {"by_band": {}}
 
 
-def test_7_a_rank_of_blanks_equals_nothing(tmp_path):
+def test_7_a_blank_rank_agrees_with_nothing(tmp_path):
     lay_out(tmp_path, "semantic_ood", [[1, 101, BOX]], [[1, 1, BOX, 0.9]])
     write_split(tmp_path / "benchmark", "train", [], listed=[1])
     taxonomy = tmp_path / "benchmark/species_taxonomy.csv"
     header = taxonomy.read_text().split("\n")[0]
-    for blank, theirs_say in (("", 0.0), ("  ", 1.0)):
+    for blank, theirs_tribe in (("", 0.0), ("  ", 1.0)):
         rows = [f"{species(n)},Scolytinae,{blank},Genus{n},,,near_genus" for n in (1, 101)]
         taxonomy.write_text("\n".join([header, *rows]) + "\n")
         theirs, ours = both(tmp_path, "semantic_ood")
         a, b = (x["per_split"]["semantic_ood"]["hierarchical"] for x in (theirs, ours))
-        assert (a["correct_tribe"], a["correct_subfamily"]) == (theirs_say, 1.0)
+        assert (a["correct_tribe"], a["correct_subfamily"]) == (theirs_tribe, 1.0)
         assert (b["correct_tribe"], b["correct_subfamily"]) == (0.0, 1.0)
 
 
-def test_8_detections_in_image_order(tmp_path):
+def test_8_detections_csv_is_in_image_order(tmp_path):
     truth = [[image, 1, BOX] for image in (1, 2, 3)] + [[2, 1, FAR]]
     rows = [[3, 1, BOX, 0.9], [2, 1, FAR, 0.4], [1, 1, BOX, 0.3], [2, 1, BOX, 0.8]]
     lay_out(tmp_path, "iid_test", truth, rows)
@@ -275,11 +275,11 @@ def test_8_detections_in_image_order(tmp_path):
     order = [(r["image_id"], r["score"]) for r in theirs["_detection_records"]]
     assert order == [(3, 0.9), (2, 0.8), (2, 0.4), (1, 0.3)]
     with files(tmp_path, "iid_test")["detections.csv"].open(newline="") as stream:
-        found = [(int(r["image_id"]), float(r["score"])) for r in csv.DictReader(stream)]
-    assert found == [(1, 0.3), (2, 0.8), (2, 0.4), (3, 0.9)]
+        detected = [(int(r["image_id"]), float(r["score"])) for r in csv.DictReader(stream)]
+    assert detected == [(1, 0.3), (2, 0.8), (2, 0.4), (3, 0.9)]
 
 
-def test_8_files_without_rows_keep_their_header_and_species_their_order(tmp_path):
+def test_8_empty_files_have_a_header_and_species_are_ordered_by_id(tmp_path):
     lay_out(tmp_path, "iid_test", [[1, 1, BOX]], [], listed=[2, 1])
     theirs, _ = both(tmp_path, "iid_test")
     written = yardstick.module().write_detections_csv(theirs, tmp_path, "m").read_text()
@@ -291,7 +291,7 @@ def test_8_files_without_rows_keep_their_header_and_species_their_order(tmp_path
         assert [row["category_id"] for row in csv.DictReader(stream)] == ["1", "2"]
 
 
-def test_input_that_only_we_take(tmp_path):
+def test_missing_area_is_accepted(tmp_path):
     lay_out(
         tmp_path,
         "iid_test",
@@ -307,7 +307,7 @@ def test_input_that_only_we_take(tmp_path):
     assert ours["per_split"]["iid_test"]["coco"]["AP_small"] == pytest.approx(1.0)
 
 
-def test_a_band_of_another_name_on_an_unseen_species_is_refused(tmp_path):
+def test_an_unknown_band_of_an_unseen_species_is_an_error(tmp_path):
     lay_out(tmp_path, "semantic_ood", [[1, 101, BOX]], [[1, 101, BOX, 0.9]], band="sister")
     theirs = yardstick.run(tmp_path / "benchmark", tmp_path / "predictions", ["semantic_ood"])
     assert list(theirs["per_split"]["semantic_ood"]["ood_by_band"]["by_band"]) == ["sister"]
@@ -317,7 +317,7 @@ def test_a_band_of_another_name_on_an_unseen_species_is_refused(tmp_path):
         )
 
 
-def test_every_deviation_has_its_row_and_its_test():
+def test_every_deviation_has_a_row_and_a_test():
     page = (Path(__file__).parents[2] / "docs/deviations.md").read_text()
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("|")]
     numbers = [str(n) for n in range(1, 9)]

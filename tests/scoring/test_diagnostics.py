@@ -1,4 +1,4 @@
-"""Warnings: each fires on a file with its mistake, says the evidence, and on no sound file."""
+"""Each warning fires on a file with its mistake, gives the evidence, and on no valid file."""
 
 import json
 from dataclasses import replace
@@ -40,12 +40,13 @@ def evidence(benchmark, folder, split, on_invalid="error"):
 
 
 def problems_of(path, benchmark, split):
-    """What an evaluation says of a faulty file."""
+    """The problems that an evaluation reports for an invalid file."""
     return with_likely_causes(check_predictions(path, benchmark, split), benchmark, split)
 
 
-def fired(given):
-    return {kind: list(warning(given)) for kind, warning in WARNINGS.items() if [*warning(given)]}
+def fired(evidence):
+    texts = {kind: list(warning(evidence)) for kind, warning in WARNINGS.items()}
+    return {kind: text for kind, text in texts.items() if text}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def trained(benchmark):
 
 
 def each(change):
-    """A plant that changes every record on its own."""
+    """A mistake that changes every record independently."""
 
     def plant(records, context):
         for record in records:
@@ -129,7 +130,7 @@ def larger_image(record, context):
 
 
 def resized(to):
-    """Boxes as a detector that never scales back leaves them: to(width, height) -> (scale, pad)."""
+    """Boxes that are not scaled back to the image: to(width, height) -> (scale, pad)."""
 
     @each
     def plant(record, context):
@@ -156,7 +157,7 @@ def padded(length):
     return resized(to)
 
 
-def cut_at(threshold):
+def thresholded(threshold):
     def plant(records, context):
         return [record for record in records if record["score"] >= threshold]
 
@@ -190,20 +191,20 @@ def percent_scores(records, context):
 
 
 PLANTS = {
-    # name: (split, plant, kinds that fire, words of the first kind's text)
-    "ids from 0": ("iid_test", shift(-1), ["shifted ids", "held-out ids"], "ids counted from 0"),
+    # name: (split, mistake, kinds that fire, part of the text of the first kind)
+    "ids from 0": ("iid_test", shift(-1), ["shifted ids", "held-out ids"], "likely 0-based ids"),
     "ids one too high": ("iid_test", shift(1), ["shifted ids", "held-out ids"], "shifted by one"),
     "class numbers from 0": (
         "iid_test",
         class_numbers(0),
         ["shifted ids", "held-out ids"],
-        "counts the 65 trained species from 0",
+        "numbers the 65 trained species from 0",
     ),
     "class numbers from 1": (
         "iid_test",
         class_numbers(1),
         ["shifted ids", "held-out ids"],
-        "counts the 65 trained species from 1",
+        "numbers the 65 trained species from 1",
     ),
     "corners": ("iid_test", corners, ["box layout", "boxes outside"], "corners [x1, y1, x2, y2]"),
     "corners on semantic_ood": (
@@ -214,7 +215,7 @@ PLANTS = {
     ),
     "centres": ("iid_test", centres, ["box layout", "boxes outside"], "centres [cx, cy, w, h]"),
     "x and y swapped": ("iid_test", swapped, ["box layout", "boxes outside"], "[y, x, h, w]"),
-    "normalised": ("iid_test", normalised, ["normalised boxes"], "shares of the image"),
+    "normalised": ("iid_test", normalised, ["normalised boxes"], "likely normalised coordinates"),
     "normalised centres": (
         "iid_test",
         normalised_centres,
@@ -228,7 +229,7 @@ PLANTS = {
         "semantic_ood",
         longest(1024),
         ["resized images"],
-        "a longest side of 1024 px; the best boxes reach 1023.",
+        "a longest side of 1024 px; the largest coordinate is 1023.",
     ),
     "shortest side 800": (
         "iid_test",
@@ -242,37 +243,37 @@ PLANTS = {
         ["resized images"],
         "stretched to 512x512 px",
     ),
-    "padded": ("iid_test", padded(640), ["resized images"], "640 px in the middle of a square"),
+    "padded": ("iid_test", padded(640), ["resized images"], "640 px and centred in a square"),
     "half of the size": (
         "iid_test",
         resized(lambda w, h: ((0.5, 0.5), (0, 0))),
         ["resized images"],
-        "made smaller by a factor of 2",
+        "scaled down by a factor of 2",
     ),
-    "cut at 0.05": ("iid_test", cut_at(0.05), ["score threshold"], "no score below 0.05"),
-    "cut at 0.25": ("iid_test", cut_at(0.25), ["score threshold"], "no score below 0.25"),
-    "cut at 0.5": (
+    "threshold 0.05": ("iid_test", thresholded(0.05), ["score threshold"], "no score below 0.05"),
+    "threshold 0.25": ("iid_test", thresholded(0.25), ["score threshold"], "no score below 0.25"),
+    "threshold 0.5": (
         "semantic_ood",
-        cut_at(0.5),
+        thresholded(0.5),
         ["score threshold"],
-        "likely a score threshold; AP",
+        "likely a confidence threshold; AP",
     ),
-    "cut at 0.25 on semantic_ood": (
+    "threshold 0.25 on semantic_ood": (
         "semantic_ood",
-        cut_at(0.25),
+        thresholded(0.25),
         ["score threshold"],
         "no score below 0.25",
     ),
     "constant score": ("iid_test", one_score, ["tied scores"], "scores are 0.5"),
-    "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "different scores in"),
-    "held-out ids": ("iid_test", held_out, ["held-out ids"], "no training image holds"),
+    "rounded scores": ("iid_test", rounded_scores, ["tied scores"], "distinct scores in"),
+    "held-out ids": ("iid_test", held_out, ["held-out ids"], "of species without training images"),
     "held-out ids on semantic_ood": (
         "semantic_ood",
         held_out,
         ["held-out ids"],
-        "no training image holds",
+        "of species without training images",
     ),
-    "written twice": ("iid_test", written_twice, ["repeated records"], "50 detections"),
+    "written twice": ("iid_test", written_twice, ["repeated records"], "50 exact duplicates"),
     "dropped": (
         "iid_test",
         percent_scores,
@@ -297,19 +298,19 @@ def planted(tree, folder, split, plant):
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_fires_on_its_mistake_and_says_so(tree, tmp_path, name):
+def test_each_warning_fires_on_its_mistake(tree, tmp_path, name):
     split, plant, kinds, words = PLANTS[name]
     found = fired(planted(tree, tmp_path, split, plant))
     assert sorted(found) == sorted(kinds)
     assert words in found[kinds[0]][0]
 
 
-def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
+def test_a_warning_explained_by_a_more_specific_one_is_omitted(tree, tmp_path):
     for name, kinds in (("corners", ["box layout"]), ("ids from 0", ["shifted ids"])):
         split, plant, fire, _ = PLANTS[name]
-        given = planted(tree, tmp_path, split, plant)
-        assert set(kinds) < set(fire) == set(fired(given))
-        assert [kind for kind, _ in named_warnings(given)] == kinds
+        evidence = planted(tree, tmp_path, split, plant)
+        assert set(kinds) < set(fire) == set(fired(evidence))
+        assert [kind for kind, _ in named_warnings(evidence)] == kinds
     split, plant, fire, _ = PLANTS["another size"]
     assert [kind for kind, _ in named_warnings(planted(tree, tmp_path, split, plant))] == fire
     assert set(EXPECTED) == set(WARNINGS) - {"dropped records"}
@@ -318,15 +319,16 @@ def test_what_a_stronger_warning_explains_is_not_told_again(tree, tmp_path):
 @pytest.mark.parametrize(
     ("by", "words"),
     [
-        (-1, "when 1 is added to every category_id: likely ids counted from 0; every record is"),
-        (1, "when 1 is taken from every category_id: likely ids shifted by one; every record is"),
+        (-1, "if 1 is added to every category_id: likely 0-based ids; every record is"),
+        (
+            1,
+            "if 1 is subtracted from every category_id: likely ids shifted by one; every record is",
+        ),
     ],
 )
 @pytest.mark.parametrize("split", TEST_SPLITS)
-def test_unknown_ids_of_a_file_whose_ids_are_all_moved_are_told_as_that(
-    tree, tmp_path, split, by, words
-):
-    """Though the first or last id of the benchmark makes the file invalid, and on any split."""
+def test_unknown_ids_are_explained_by_a_shift_of_all_ids(tree, tmp_path, split, by, words):
+    """Even if the shifted first or last id makes the file invalid; on every split."""
     benchmark, _, model = tree
     ends = (int(benchmark.categories.ids.min()), int(benchmark.categories.ids.max()))
     assert set(ends) <= set(trained(benchmark))
@@ -339,15 +341,15 @@ def test_unknown_ids_of_a_file_whose_ids_are_all_moved_are_told_as_that(
     problems = problems_of(path, benchmark, split)
     (cause,) = {problem.cause for problem in problems}
     assert words in cause
-    by_names = "best boxes that fit a specimen, " in cause
-    assert by_names or "name a species that is trained on" in cause
-    assert by_names == (split == "iid_test")
-    with pytest.raises(InputError) as fault:
+    by_species = "best detections that fit a specimen, " in cause
+    assert by_species or "have the id of a trained species" in cause
+    assert by_species == (split == "iid_test")
+    with pytest.raises(InputError) as error:
         evaluate(benchmark, tmp_path, "m", Options(splits=(split,)))
-    assert fault.value.problems == problems
+    assert error.value.problems == problems
 
 
-def test_unknown_ids_of_a_file_whose_other_ids_are_right_are_no_shift(tree, tmp_path):
+def test_one_unknown_id_is_not_explained_by_a_shift(tree, tmp_path):
     benchmark, _, model = tree
     for split in TEST_SPLITS:
         records = json.loads((model / f"{split}_predictions.json").read_text())
@@ -356,12 +358,12 @@ def test_unknown_ids_of_a_file_whose_other_ids_are_right_are_no_shift(tree, tmp_
             path = tmp_path / f"{split}_predictions.json"
             path.write_text(json.dumps(records))
             (problem,) = problems_of(path, benchmark, split)
-            assert "class numbers of the model" in problem.cause
+            assert "model's class indices" in problem.cause
             assert ("0-based" if wrong == 0 else "shifted by one, or") in problem.cause
             assert "every record" not in problem.cause
 
 
-def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path):
+def test_predictions_of_another_split_are_detected_if_all_ids_are_valid(tree, tmp_path):
     benchmark, _, model = tree
     kept = set(benchmark.split("iid_test").image_ids.tolist())
     records = json.loads((model / "semantic_ood_predictions.json").read_text())
@@ -372,10 +374,10 @@ def test_another_splits_file_is_told_though_its_ids_are_all_there(tree, tmp_path
     assert "likely the predictions of semantic_ood" in found["another split"][0]
 
 
-def test_every_kind_of_warning_is_planted_here():
+def test_every_kind_of_warning_is_tested():
     kinds = {kind for _, _, expected, _ in PLANTS.values() for kind in expected}
     assert kinds | {"another split"} == set(WARNINGS)
-    # planted in test_evaluate_command
+    # tested in test_evaluate_command
     assert set(BENCHMARK_WARNINGS) == {"taxonomy", "stray files", "shared names"}
 
 
@@ -394,7 +396,7 @@ def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
 
 
 # --------------------------------------------------------------------------------------------
-# Borders, by hand
+# Edge cases with hand-computed results
 # --------------------------------------------------------------------------------------------
 
 
@@ -412,84 +414,86 @@ def small(tmp_path):
     return make
 
 
-def right(score=lambda i: 0.5 + i / 100):
+def correct(score=lambda i: 0.5 + i / 100):
     return [[i, 1 + i % 2, [100, 200, 50, 60], score(i)] for i in range(1, 41)]
 
 
-def test_sound_and_empty_files_raise_nothing(small):
-    assert warnings_of(small(right())) == []
+def test_no_warning_on_valid_and_empty_files(small):
+    assert warnings_of(small(correct())) == []
     empty = small([])
     assert warnings_of(empty) == []
-    assert notes_of(empty) == ["no prediction: every specimen is missed"]
+    assert notes_of(empty) == ["no detections: every specimen is missed"]
 
 
-def test_names_all_wrong_are_no_shift(small):
-    rows = [[i, 2 - i % 2, box, score] for i, _, box, score in right()]
-    # 1 and 2 changed about: adding or taking 1 is right for half of them, so it does explain;
-    # all names alike is just a bad model
+def test_constant_species_is_not_a_shift(small):
+    rows = [[i, 2 - i % 2, box, score] for i, _, box, score in correct()]
+    # 1 and 2 swapped: shifting by one corrects half of them, so it explains;
+    # one species for all is just a bad model
     assert list(fired(small(rows))) == ["shifted ids"]
-    assert warnings_of(small([[i, 1, box, score] for i, _, box, score in right()])) == []
+    assert warnings_of(small([[i, 1, box, score] for i, _, box, score in correct()])) == []
 
 
 @pytest.mark.parametrize(("beyond", "warned"), [(2, True), (1, False)])
-def test_share_of_boxes_outside(small, beyond, warned):
-    rows = right()
+def test_fraction_of_boxes_outside_the_image(small, beyond, warned):
+    rows = correct()
     for row in rows[:beyond]:
         row[2] = [900, 200, 111.5, 60]
-    given = small(rows)
-    text = "5 % of boxes end outside their 1000x1000 image (x+w=1011.5)"
-    assert any(text in warning for warning in warnings_of(given)) == warned
-    assert ("1 box ends outside the image" in notes_of(given)) == (not warned)
+    evidence = small(rows)
+    text = "5 % of boxes extend outside their 1000x1000 image (x+w=1011.5)"
+    assert any(text in warning for warning in warnings_of(evidence)) == warned
+    assert ("1 box extends outside the image" in notes_of(evidence)) == (not warned)
 
 
 def test_boxes_may_overshoot_by_one_percent_and_a_pixel(small):
-    rows = [[i, c, [900, 200, 111, 60], s] for i, c, _, s in right()]
+    rows = [[i, c, [900, 200, 111, 60], s] for i, c, _, s in correct()]
     assert "boxes outside" not in fired(small(rows))
-    rows = [[i, c, [-11, 200, 50, 60], s] for i, c, _, s in right()]
+    rows = [[i, c, [-11, 200, 50, 60], s] for i, c, _, s in correct()]
     assert "boxes outside" not in fired(small(rows))
-    rows = [[i, c, [-11.5, 200, 50, 60], s] for i, c, _, s in right()]
+    rows = [[i, c, [-11.5, 200, 50, 60], s] for i, c, _, s in correct()]
     assert "(x=-11.5)" in fired(small(rows))["boxes outside"][0]
 
 
-def test_images_of_unknown_size_raise_no_doubt(small):
-    rows = [[i, c, [9000, 200, 50, 60], s] for i, c, _, s in right()]
+def test_no_warning_on_images_of_unknown_size(small):
+    rows = [[i, c, [9000, 200, 50, 60], s] for i, c, _, s in correct()]
     assert warnings_of(small(rows, size=(None, None))) == []
 
 
-def test_few_equal_scores_say_nothing(small):
-    assert warnings_of(small(right(lambda i: 0.5)[:19])) == []
-    assert list(fired(small(right(lambda i: 0.5)[:20]))) == ["tied scores"]
+def test_no_warning_on_few_equal_scores(small):
+    assert warnings_of(small(correct(lambda i: 0.5)[:19])) == []
+    assert list(fired(small(correct(lambda i: 0.5)[:20]))) == ["tied scores"]
 
 
-def test_one_repeated_record_in_forty_is_told(small):
-    rows = right()
+def test_one_duplicate_record_in_forty_is_reported(small):
+    rows = correct()
     text = fired(small([*rows, rows[6]]))["repeated records"][0]
-    assert text.startswith("1 detection (2 %) repeat another one to the last digit, as on image 7")
-    rows.append([7, 1, [100, 200, 50, 60], rows[6][3]])  # another name: no repetition
+    assert text.startswith("1 exact duplicate (2 % of detections), for example on image 7 with")
+    rows.append([7, 1, [100, 200, 50, 60], rows[6][3]])  # another species: no duplicate
     rows.append([7, 2, [100, 200, 50, 60.5], rows[6][3]])
     assert warnings_of(small(rows)) == []
 
 
-def test_an_image_whose_boxes_were_left_out_has_predictions(tmp_path):
+def test_images_with_only_out_of_vocabulary_detections_are_noted(tmp_path):
     write_split(tmp_path, "iid_test", [[i, 1, [0, 0, 9, 9]] for i in (1, 2, 3)])
     write_split(tmp_path, "train", [[1, 2, [0, 0, 9, 9]]])
     write_taxonomy(tmp_path, [1, 2])
     benchmark = load_benchmark(tmp_path)
 
-    def told(*rows):
+    def last_note(*rows):
         write_predictions(tmp_path, "iid_test", [[i, c, [0, 0, 9, 9], 0.5] for i, c in rows])
         return notes_of(evidence(benchmark, tmp_path, "iid_test"))[-1]
 
-    assert told((1, 1), (2, 2)) == (
-        "2 of 3 images without a prediction of a category that iid_test lists"
+    assert last_note((1, 1), (2, 2)) == (
+        "2 of 3 images without a detection of a category that iid_test lists"
     )
-    assert told((1, 1), (1, 2)) == "2 of 3 images without a prediction"
+    assert last_note((1, 1), (1, 2)) == "2 of 3 images without a detection"
 
 
-def test_boxes_without_size_are_noted(small):
-    rows = right()
+def test_empty_boxes_are_noted(small):
+    rows = correct()
     rows[0][2] = [100, 200, 0, 60]
-    assert notes_of(small(rows)) == ["1 box without width or height: false positives"]
+    assert notes_of(small(rows)) == [
+        "1 detection with zero width or height: always false positives"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -503,11 +507,11 @@ def test_boxes_without_size_are_noted(small):
         (999, 1000, "99.9 %"),
     ],
 )
-def test_percent_never_hides_a_part(part, whole, text):
+def test_percent_never_rounds_to_0_or_100(part, whole, text):
     assert percent(part, whole) == text
 
 
-def test_scores_of_five_decimals_are_no_ties(small):
+def test_scores_of_five_decimals_are_not_tied(small):
     generator = np.random.default_rng(0)
     scores = np.round(0.001 * np.exp(generator.random(4000) ** 2.2 * 6.9), 5).tolist()
     boxes = generator.random((4000, 4)) * 400
@@ -517,22 +521,22 @@ def test_scores_of_five_decimals_are_no_ties(small):
     assert "tied scores" not in fired(small(rows))
 
 
-@pytest.mark.parametrize("double", [0, 49, 600])
-def test_doubles_are_found_among_very_many(small, double):
-    """Beyond ``LARGE`` detections only an even part is sorted at first."""
+@pytest.mark.parametrize("n_duplicates", [0, 49, 600])
+def test_duplicates_are_found_in_large_files(small, n_duplicates):
+    """Above ``LARGE`` detections only a part is sorted at first."""
     generator = np.random.default_rng(1)
     boxes = (generator.random((51_000, 4)) * 400).tolist()
     scores = generator.random(51_000).tolist()
     rows = [[1 + i % 40, 1, boxes[i], scores[i]] for i in range(51_000)]
-    found = fired(small(rows + rows[:double]))
-    if double == 600:
-        assert found["repeated records"][0].startswith("600 detections (1 %) repeat another one")
+    found = fired(small(rows + rows[:n_duplicates]))
+    if n_duplicates == 600:
+        assert found["repeated records"][0].startswith("600 exact duplicates (1 % of detections)")
     else:
         assert "repeated records" not in found
 
 
 # --------------------------------------------------------------------------------------------
-# Properties of the warnings that could most easily take a bad model for a mistake
+# Properties of the warnings that could most easily mistake a bad model for an error
 # --------------------------------------------------------------------------------------------
 
 N = 40
@@ -565,7 +569,7 @@ def scene(generator):
 
 
 @given(seed=seeds, length=st.integers(200, 1300), jitter=st.floats(0, 0.1))
-def test_boxes_of_a_resized_image_are_known_at_any_length(sizable, seed, length, jitter):
+def test_resized_images_are_detected_at_any_length(sizable, seed, length, jitter):
     generator = np.random.default_rng(seed)
     sizes, specimens = scene(generator)
     found = specimens * (length / sizes.max(axis=1, keepdims=True))
@@ -573,7 +577,7 @@ def test_boxes_of_a_resized_image_are_known_at_any_length(sizable, seed, length,
     (text,) = WARNINGS["resized images"](
         sizable(sizes, specimens, np.arange(N), found, generator.random(N))
     )
-    assert f"{N} when read as pixels of an image" in text
+    assert f"{N} in pixels of an image" in text
 
 
 @given(
@@ -583,8 +587,8 @@ def test_boxes_of_a_resized_image_are_known_at_any_length(sizable, seed, length,
     images=st.integers(1, N),
     place=st.sampled_from(["specimen", "anywhere", "corner"]),
 )
-def test_no_bad_model_is_taken_for_a_resized_image(sizable, seed, size, shift, images, place):
-    """Boxes too small or too large, beside the specimens or nowhere near them."""
+def test_bad_models_are_not_mistaken_for_resized_images(sizable, seed, size, shift, images, place):
+    """Boxes that are too small, too large, shifted or at random."""
     generator = np.random.default_rng(seed)
     sizes, specimens = scene(generator)
     centre = specimens[:, :2] + specimens[:, 2:] / 2
@@ -598,11 +602,13 @@ def test_no_bad_model_is_taken_for_a_resized_image(sizable, seed, size, shift, i
     assert list(WARNINGS["resized images"](file)) == []
 
 
-@given(seed=seeds, cut=st.floats(0.05, 0.6), n=st.integers(2000, 4000), tail=st.floats(0.3, 0.8))
-def test_scores_that_are_cut_are_known(sizable, seed, cut, n, tail):
-    """Low scores are the most frequent ones, as of any detector."""
+@given(
+    seed=seeds, threshold=st.floats(0.05, 0.6), n=st.integers(2000, 4000), tail=st.floats(0.3, 0.8)
+)
+def test_score_thresholds_are_detected(sizable, seed, threshold, n, tail):
+    """Low scores are the most frequent ones, as in any detector."""
     generator = np.random.default_rng(seed)
-    score = cut + (1 - cut) * generator.beta(tail, 1, n)
+    score = threshold + (1 - threshold) * generator.beta(tail, 1, n)
     image = generator.integers(0, N, n)
     boxes = generator.random((n, 4))
     sizes, specimens = scene(generator)
@@ -620,8 +626,8 @@ def test_scores_that_are_cut_are_known(sizable, seed, cut, n, tail):
     low=st.floats(0.05, 0.6),
     shape=st.tuples(st.floats(4, 20), st.floats(0.5, 20)),
 )
-def test_scores_that_thin_out_are_not_cut(sizable, seed, n, low, shape):
-    """However confident a model is, and however few its detections."""
+def test_scores_that_thin_out_have_no_threshold(sizable, seed, n, low, shape):
+    """For any confidence of the model and any number of detections."""
     generator = np.random.default_rng(seed)
     score = low + (1 - low) * generator.beta(*shape, n)
     image = generator.integers(0, N, n)
@@ -633,8 +639,8 @@ def test_scores_that_thin_out_are_not_cut(sizable, seed, n, low, shape):
     assert n == 0 or list(WARNINGS["score threshold"](file)) == []
 
 
-def test_a_number_of_boxes_for_each_image_is_no_score_threshold(sizable):
-    """The best ten of each image may all be good ones."""
+def test_a_cap_on_detections_per_image_is_not_a_score_threshold(sizable):
+    """The best ten detections of each image can all have high scores."""
     generator = np.random.default_rng(0)
     image = np.arange(N).repeat(10)
     score = generator.uniform(0.3, 1, len(image))

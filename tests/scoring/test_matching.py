@@ -1,4 +1,4 @@
-"""The greedy matching against a slow one that reads like the rule, at any block size."""
+"""Greedy matching against a simple loop, for any block size, and the search for pairs."""
 
 import numpy as np
 import pytest
@@ -18,32 +18,32 @@ THRESHOLDS = np.array([0.5, 0.7, 0.9])
 
 
 def slow_match(pairs, position, thresholds, ignored, last_on_ties):
-    """Detection after detection, best first: taker and absorbed as dicts by (t, a)."""
+    """Loop over detections, best first: gt_matches and crowd_matched as dicts by (t, a)."""
     rows = {}
     for d, g, overlap, crowd in zip(
         pairs.detection, pairs.truth, pairs.overlap, pairs.crowd, strict=True
     ):
         rows.setdefault(int(d), []).append((int(g), float(overlap), bool(crowd)))
-    taker, absorbed = {}, {}
+    gt_matches, crowd_matched = {}, {}
     for t, threshold in enumerate(thresholds):
-        for a, second in enumerate(ignored):
+        for a, is_ignored in enumerate(ignored):
             for d in sorted(rows, key=lambda d: position[d]):
                 best = None
                 for g, overlap, crowd in rows[d]:
-                    if overlap < threshold or ((t, a, g) in taker and not crowd):
+                    if overlap < threshold or ((t, a, g) in gt_matches and not crowd):
                         continue
-                    key = (not second[g], overlap, g if last_on_ties else -g)
+                    key = (not is_ignored[g], overlap, g if last_on_ties else -g)
                     if best is None or key > best[0]:
                         best = (key, g, crowd)
                 if best and best[2]:
-                    absorbed.setdefault((t, a), set()).add(d)
+                    crowd_matched.setdefault((t, a), set()).add(d)
                 elif best:
-                    taker[t, a, best[1]] = d
-    return taker, absorbed
+                    gt_matches[t, a, best[1]] = d
+    return gt_matches, crowd_matched
 
 
 @st.composite
-def contests(draw):
+def matchings(draw):
     n_detections, n_truth = draw(st.integers(1, 12)), draw(st.integers(1, 6))
     cells = draw(
         st.lists(
@@ -76,13 +76,13 @@ def contests(draw):
 @pytest.mark.slow  # property test
 @settings(max_examples=400, deadline=None)
 @given(
-    contest=contests(),
+    matching_input=matchings(),
     last_on_ties=st.booleans(),
     block=st.sampled_from([1, 3, 200_000]),
     rounds=st.sampled_from([1, 2, 64]),
 )
-def test_rounds_give_what_the_rule_says(contest, last_on_ties, block, rounds):
-    pairs, position, n_truth, ignored = contest
+def test_rounds_equal_a_loop_over_detections(matching_input, last_on_ties, block, rounds):
+    pairs, position, n_truth, ignored = matching_input
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "PAIRS_IN_BLOCK", block)
         patch.setattr(matching, "ROUNDS_AT_ONCE", rounds)
@@ -96,11 +96,14 @@ def test_rounds_give_what_the_rule_says(contest, last_on_ties, block, rounds):
             ignored,
             last_on_ties=last_on_ties,
         )
-    taker, absorbed = slow_match(pairs, position, THRESHOLDS, ignored, last_on_ties)
+    gt_matches, crowd_matched = slow_match(pairs, position, THRESHOLDS, ignored, last_on_ties)
     for t in range(len(THRESHOLDS)):
         for a in range(len(ignored)):
-            assert match.taker[t, a].tolist() == [taker.get((t, a, g), -1) for g in range(n_truth)]
-            assert sorted(match.absorbed[t][a].tolist()) == sorted(absorbed.get((t, a), ()))
+            expected = [gt_matches.get((t, a, g), -1) for g in range(n_truth)]
+            assert match.gt_matches[t, a].tolist() == expected
+            assert sorted(match.crowd_matched[t][a].tolist()) == sorted(
+                crowd_matched.get((t, a), ())
+            )
 
 
 NUMBERS = st.one_of(
@@ -145,19 +148,19 @@ def iou_of(a, b):
 @settings(max_examples=400, deadline=None)
 @given(
     truth=BOXES,
-    found=BOXES,
-    floor=st.sampled_from([5e-324, 1e-310, 1e-9, 1e-6, 0.01, 0.3, 0.5, 0.8, 1.0]),
+    predicted=BOXES,
+    min_iou=st.sampled_from([5e-324, 1e-310, 1e-9, 1e-6, 0.01, 0.3, 0.5, 0.8, 1.0]),
     at_once=st.sampled_from([1, 7, 1_000_000]),
 )
-def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
-    """The search windows must be wide enough for every overlap, at any floor."""
+def test_no_overlapping_pair_is_skipped(truth, predicted, min_iou, at_once):
+    """The search windows are wide enough for every overlap, at any minimum."""
     truth = split(truth)
-    found = sorted(found, key=lambda row: row[0])
+    predicted = sorted(predicted, key=lambda row: row[0])
     predictions = Predictions(
-        image=np.array([row[0] for row in found], np.int64),
-        category=np.zeros(len(found), np.int64),
-        boxes=np.array([row[1:5] for row in found], np.float64).reshape(-1, 4),
-        score=np.linspace(1, 0, len(found)),
+        image=np.array([row[0] for row in predicted], np.int64),
+        category=np.zeros(len(predicted), np.int64),
+        boxes=np.array([row[1:5] for row in predicted], np.float64).reshape(-1, 4),
+        score=np.linspace(1, 0, len(predicted)),
         out_of_vocabulary=None,
         dropped={},
         file="",
@@ -166,21 +169,21 @@ def test_no_pair_that_matters_is_passed_over(truth, found, floor, at_once):
     detections = order_detections(predictions, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "PAIRS_AT_ONCE", at_once)
-        pairs = find_pairs(detections, truth, floor)
-    wanted = {}
-    for d in range(len(found)):
+        pairs = find_pairs(detections, truth, min_iou)
+    expected = {}
+    for d in range(len(predicted)):
         for g in range(len(truth.image)):
             if detections.image[d] != truth.image[g]:
                 continue
             iou, part = iou_of(detections.boxes[d], truth.boxes[g])
             overlap = part if truth.crowd[g] else iou
-            if iou >= floor or (truth.crowd[g] and part >= floor):
-                wanted[d, g] = (iou, overlap)
+            if iou >= min_iou or (truth.crowd[g] and part >= min_iou):
+                expected[d, g] = (iou, overlap)
     got = {
         (int(d), int(g)): (float(i), float(o))
         for d, g, i, o in zip(pairs.detection, pairs.truth, pairs.iou, pairs.overlap, strict=True)
     }
-    assert got == wanted
+    assert got == expected
     assert list(got) == sorted(got)
 
 
@@ -195,37 +198,41 @@ SHIFTS = st.floats(-1, 1)
 
 
 @settings(max_examples=400, deadline=None)
-@given(at=st.floats(-1e5, 1e5), w=SIZES, v=SIZES, shift=SHIFTS, floor=st.floats(0.001, 1))
-def test_the_centres_of_boxes_that_reach_the_floor_lie_near(at, w, v, shift, floor):
-    """A row of boxes of one height: IoU is a matter of one axis, on which the bound is sharp."""
+@given(at=st.floats(-1e5, 1e5), w=SIZES, v=SIZES, shift=SHIFTS, min_iou=st.floats(0.001, 1))
+def test_boxes_that_reach_the_minimum_are_within_the_bound(at, w, v, shift, min_iou):
+    """Boxes of one height: IoU depends on one axis, on which the bound is sharp."""
     true = np.array([[at, 5.0, w, 10.0]])
-    found = np.array([[at + shift * (w + v), 5.0, v, 10.0]])
-    iou, _ = iou_of(found[0], true[0])
-    near = pairs_module._Near(found, true, pairs_module._centres(true), floor, crowd=False)
-    low, high = near.windows(np.array([0]), np.array([0]), 1)
-    if iou >= floor:
+    predicted = np.array([[at + shift * (w + v), 5.0, v, 10.0]])
+    iou, _ = iou_of(predicted[0], true[0])
+    search = pairs_module._CandidateSearch(
+        predicted, true, pairs_module._centres(true), min_iou, crowd=False
+    )
+    low, high = search.windows(np.array([0]), np.array([0]), 1)
+    if iou >= min_iou:
         assert (low.tolist(), high.tolist()) == ([0], [1])
-        assert near.measure(0, low, high - low)[2].tolist() == [iou]
+        assert search.measure(0, low, high - low)[2].tolist() == [iou]
     else:
-        assert not len(near.measure(0, low, high - low)[2])
+        assert not len(search.measure(0, low, high - low)[2])
 
 
-def pairs_of_two(true, found, floor):
-    """The IoU that is found of one detection and one ground truth, alone on an image."""
-    true, found = np.array([true], np.float64), np.array([found], np.float64)
-    near = pairs_module._Near(found, true, pairs_module._centres(true), floor, crowd=False)
-    low, high = near.windows(np.array([0]), np.array([0]), 1)
-    return near.measure(0, low, high - low)[2].tolist()
+def pairs_of_two(true, predicted, min_iou):
+    """The measured IoU of one detection and one annotation, alone on an image."""
+    true, predicted = np.array([true], np.float64), np.array([predicted], np.float64)
+    search = pairs_module._CandidateSearch(
+        predicted, true, pairs_module._centres(true), min_iou, crowd=False
+    )
+    low, high = search.windows(np.array([0]), np.array([0]), 1)
+    return search.measure(0, low, high - low)[2].tolist()
 
 
-def turned(box):
+def transposed(box):
     return [box[1], box[0], box[3], box[2]]
 
 
 @pytest.mark.parametrize("at", [0.0, 4000.0, -37.5])
 @pytest.mark.parametrize(
-    ("true", "found", "iou"),
-    [  # as far apart as boxes of this IoU can be: one lies within the other, at an end of it
+    ("true", "predicted", "iou"),
+    [  # as far apart as boxes of this IoU can be: one is inside the other, at its end
         ([0, 0, 100, 10], [0, 0, 50, 10], 0.5),
         ([0, 0, 100, 10], [50, 0, 50, 10], 0.5),
         ([0, 0, 50, 10], [0, 0, 100, 10], 0.5),
@@ -236,35 +243,37 @@ def turned(box):
         ([20, 0, 80, 10], [0, 0, 100, 10], 0.8),
     ],
 )
-def test_the_farthest_boxes_that_reach_the_floor_are_found(true, found, iou, at):
+def test_the_most_distant_boxes_of_an_iou_are_found(true, predicted, iou, at):
     true = [true[0] + at, true[1] + at, *true[2:]]
-    found = [found[0] + at, found[1] + at, *found[2:]]
-    assert pairs_of_two(true, found, iou) == [iou]
-    assert pairs_of_two(turned(true), turned(found), iou) == [iou]
-    assert pairs_of_two(true, found, iou + 1e-9) == []
+    predicted = [predicted[0] + at, predicted[1] + at, *predicted[2:]]
+    assert pairs_of_two(true, predicted, iou) == [iou]
+    assert pairs_of_two(transposed(true), transposed(predicted), iou) == [iou]
+    assert pairs_of_two(true, predicted, iou + 1e-9) == []
 
 
 @pytest.mark.parametrize("at", [1000.0, 1e6])
-def test_sides_that_are_lost_in_rounding_are_paired_as_pycocotools_does(at):
+def test_sides_below_rounding_are_paired_as_in_pycocotools(at):
     unit = np.spacing(at)
-    true, found = [0, at, 300, 0.6 * unit], [0, at, 100, 0.6 * unit]
-    (expected,) = mask.iou(np.array([found]), np.array([true]), [0])
-    assert expected > 0.7  # where exact arithmetic says a third
-    assert pairs_of_two(true, found, 0.5) == expected.tolist()
+    true, predicted = [0, at, 300, 0.6 * unit], [0, at, 100, 0.6 * unit]
+    (expected,) = mask.iou(np.array([predicted]), np.array([true]), [0])
+    assert expected > 0.7  # a third in exact arithmetic
+    assert pairs_of_two(true, predicted, 0.5) == expected.tolist()
 
 
-def test_one_box_far_out_leaves_the_windows_of_the_others_narrow():
+def test_one_distant_box_does_not_widen_the_windows_of_others():
     boxes = np.array([[i * 100.0, 0.0, 50.0, 50.0] for i in range(40)])
-    found = np.concatenate([boxes, [[1e13, 0.0, 50.0, 50.0], [-1e300, 0.0, 1.0, 1.0]]])
-    near = pairs_module._Near(found, boxes, pairs_module._centres(boxes), 0.5, crowd=False)
-    low, high = near.windows(np.zeros(42, np.int64), np.zeros(40, np.int64), 1)
-    assert (high - low).tolist() == [1] * 40 + [40, 40]  # they alone are measured with all
+    predicted = np.concatenate([boxes, [[1e13, 0.0, 50.0, 50.0], [-1e300, 0.0, 1.0, 1.0]]])
+    search = pairs_module._CandidateSearch(
+        predicted, boxes, pairs_module._centres(boxes), 0.5, crowd=False
+    )
+    low, high = search.windows(np.zeros(42, np.int64), np.zeros(40, np.int64), 1)
+    assert (high - low).tolist() == [1] * 40 + [40, 40]  # only these are measured with all
 
 
-def test_an_iou_lost_in_rounding_is_no_infinity():
+def test_an_iou_of_sides_below_rounding_is_finite():
     unit = np.spacing(1000.0)
     box = [0.0, 1000.0 + unit, 100.0, unit / 2]
-    assert pairs_of_two(box, box, 0.5) == [np.inf]  # as pycocotools has it
+    assert pairs_of_two(box, box, 0.5) == [np.inf]  # as in pycocotools
     truth = split([[0, *box, False]])
     predictions = Predictions(
         image=np.array([0]),

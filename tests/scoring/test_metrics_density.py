@@ -1,4 +1,4 @@
-"""Density strata by hand: does a model fail on a taxon or on a photograph."""
+"""Hand-computed density strata."""
 
 import pytest
 from support.scoring import Taxon, score
@@ -11,24 +11,24 @@ def place(i):
 
 
 def plate(image, category, n, n_crowd=0):
-    """``n`` scored specimens in a row, and crowd behind them."""
+    """``n`` scored specimens in a row, followed by crowd."""
     return [[image, category, place(i), int(i >= n)] for i in range(n + n_crowd)]
 
 
-def found(image, *names):
-    """A detection on the first specimens of a plate, named as told."""
-    return [[image, name, place(i), 0.9] for i, name in enumerate(names)]
+def detected(image, *species):
+    """Detections on the first specimens of a plate, with these predicted species."""
+    return [[image, name, place(i), 0.9] for i, name in enumerate(species)]
 
 
-def test_strata_by_specimens_with_crowd_counted():
+def test_strata_count_crowd():
     truth = [
-        *plate(1, 1, 1),  # alone
-        *plate(2, 1, 1, n_crowd=1),  # one scored of two
+        *plate(1, 1, 1),  # one specimen
+        *plate(2, 1, 1, n_crowd=1),  # two, one scored
         *plate(3, 1, 4),
         *plate(4, 1, 2, n_crowd=9),  # eleven: dense, two scored
-        *plate(5, 1, 0, n_crowd=3),  # nothing scored: in no stratum
+        *plate(5, 1, 0, n_crowd=3),  # none scored: in no stratum
     ]
-    rows = [*found(1, 1), *found(3, 1, 2, 2), *found(4, 2), [5, 1, FAR, 0.9]]
+    rows = [*detected(1, 1), *detected(3, 1, 2, 2), *detected(4, 2), [5, 1, FAR, 0.9]]
     strata = score(truth, rows)["density"]["strata"]
     counts = {
         name: tuple(s[k] for k in ("n_images", "n_images_with_tp", "n_gt", "n_matched_tp"))
@@ -54,20 +54,20 @@ def test_strata_by_specimens_with_crowd_counted():
     ("n", "strata"),
     [(1, {"1"}), (2, {"2 to 10", ">1"}), (10, {"2 to 10", ">1"}), (11, {">10", ">1"})],
 )
-def test_borders(n, strata):
+def test_limits_of_the_strata(n, strata):
     got = score(plate(1, 1, n), [])["density"]["strata"]
     assert {name for name, s in got.items() if s["n_images"]} == strata
 
 
-def test_crossed_with_the_band_on_unseen_species():
+def test_strata_by_band_on_unseen_species():
     taxa = {1: Taxon("A", "T", "S", "near_genus"), 2: Taxon("B", "U", "S", "far_tribe")}
-    # both bands on one image of two specimens; the near one found
+    # both bands on one image of two specimens; the near one is detected
     truth = [[1, 1, place(0)], [1, 2, place(1)]]
-    density = score(truth, found(1, 1), "semantic_ood", taxa=taxa)["density"]
+    density = score(truth, detected(1, 1), "semantic_ood", taxa=taxa)["density"]
     bands = {name: s["2 to 10"] for name, s in density["by_band"].items()}
     assert set(bands) == {"near_genus", "far_tribe"}
     assert (bands["near_genus"]["n_gt"], bands["near_genus"]["recall"]) == (1, 1.0)
     assert (bands["far_tribe"]["n_gt"], bands["far_tribe"]["recall"]) == (1, 0.0)
-    # the image is one of two specimens for either band
+    # the image counts as one with two specimens for both bands
     assert density["by_band"]["near_genus"]["1"]["n_images"] == 0
     assert score(truth, [], taxa=taxa)["density"]["by_band"] == {}

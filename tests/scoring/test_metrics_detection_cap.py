@@ -1,4 +1,4 @@
-"""What the cap of 100 boxes hides, by hand."""
+"""Hand-computed AR at different caps."""
 
 from support.scoring import score
 
@@ -6,7 +6,7 @@ A = [0, 0, 100, 100]
 FAR = [700, 700, 100, 100]
 
 
-def test_a_specimen_found_by_the_101st_and_one_by_the_301st_box():
+def test_specimens_detected_beyond_the_caps_of_100_and_300():
     truth = [[1, 1, A], [2, 1, A], [3, 1, A], [4, 1, A]]
     rows = [
         [1, 1, A, 0.1],
@@ -25,7 +25,7 @@ def test_a_specimen_found_by_the_101st_and_one_by_the_301st_box():
     }
 
 
-def test_a_hundred_boxes_are_not_over_the_cap():
+def test_100_detections_are_not_over_the_cap():
     found = score([[1, 1, A]], [[1, 1, FAR, 0.9]] * 99 + [[1, 1, A, 0.1]])["detection_cap"]
     assert (found["n_images_over_100"], found["n_detections_over_100"]) == (0, 0)
     assert found["AR_100"] == found["AR_uncapped"] == 1.0

@@ -1,6 +1,6 @@
-"""What is said where there is nothing: every empty case as a table.
+"""Empty inputs: expected values of every case as a table.
 
-``None`` is "not defined"; a model that finds nothing of what is there scores 0.
+``None`` is undefined; a model that detects none of the specimens scores 0.
 """
 
 import pytest
@@ -13,15 +13,15 @@ TAXA = {1: Taxon("A", "T", "S", "near_genus")}
 EMPTY = {
     # case: specimens, detections, images
     "no predictions": ([[1, 1, A]], [], [1]),
-    "nothing found": ([[1, 1, A]], [[1, 1, FAR, 0.9]], [1]),
+    "nothing detected": ([[1, 1, A]], [[1, 1, FAR, 0.9]], [1]),
     "no specimens": ([], [[1, 1, FAR, 0.9]], [1]),
-    "crowd only, all absorbed": ([[1, 1, A, 1]], [[1, 1, A, 0.9]], [1]),
+    "crowd only, all ignored": ([[1, 1, A, 1]], [[1, 1, A, 0.9]], [1]),
     "crowd only, no predictions": ([[1, 1, A, 1]], [], [1]),
-    "nothing at all": ([], [], [1]),
+    "no specimens, no predictions": ([], [], [1]),
     "no images": ([], [], []),
 }
 # in the order of the cases above
-SAID = {
+VALUES = {
     "n_predictions": (0, 1, 1, 1, 0, 0, 0),
     "prediction_density/n_gt": (1, 1, 0, 0, 0, 0, 0),
     "prediction_density/boxes_per_gt": (0.0, 1.0, None, None, None, None, None),
@@ -68,7 +68,7 @@ SAID = {
     "operating_point/at_0.50/false_positives_per_image": (0.0, 1.0, 1.0, 0.0, 0.0, 0.0, None),
 }
 BAND = {
-    # only bands that have an annotation are there
+    # only bands with an annotation are present
     "n_annotations": (1, 1, None, 1, 1, None, None),
     "class_agnostic_AP_50": (0.0, 0.0, None, None, None, None, None),
     "class_agnostic_AR_100": (0.0, 0.0, None, None, None, None, None),
@@ -80,23 +80,23 @@ BAND = {
 
 
 @pytest.mark.parametrize("case", EMPTY)
-def test_said_of_nothing(case):
+def test_values_of_empty_inputs(case):
     truth, rows, images = EMPTY[case]
     at = list(EMPTY).index(case)
     blocks = score(truth, rows, "semantic_ood", listed=[1], images=images, taxa=TAXA)
-    for path, values in SAID.items():
+    for path, values in VALUES.items():
         found = blocks
         for key in path.split("/"):
             found = found[key]
-        assert _same(found, values[at]), f"{path}: {found!r}, wanted {values[at]!r}"
+        assert _same(found, values[at]), f"{path}: {found!r}, expected {values[at]!r}"
     bands = blocks["ood_by_band"]["by_band"]
     assert list(bands) == (["near_genus"] if BAND["n_annotations"][at] else [])
     for band in bands.values():
         for key, values in BAND.items():
-            assert _same(band[key], values[at]), f"{key}: {band[key]!r}, wanted {values[at]!r}"
+            assert _same(band[key], values[at]), f"{key}: {band[key]!r}, expected {values[at]!r}"
 
 
-def _same(found, wanted):
-    if isinstance(wanted, float):
-        return found is not None and found == pytest.approx(wanted)
-    return found == wanted and type(found) is type(wanted)
+def _same(found, expected):
+    if isinstance(expected, float):
+        return found is not None and found == pytest.approx(expected)
+    return found == expected and type(found) is type(expected)

@@ -1,6 +1,6 @@
-"""The families on the localisation matching, by hand: calibration, hierarchy, decomposition.
+"""Hand-computed families of the localisation matching: calibration, agreement, decomposition.
 
-Species ignored, no cap; a box on a crowd region leaves the analysis.
+Species ignored, no cap; detections on a crowd region are ignored.
 """
 
 import pytest
@@ -11,8 +11,8 @@ HALF = [0, 0, 100, 50]
 FAR = [700, 700, 100, 100]
 
 
-def test_boxes_per_specimen_and_per_image():
-    # two scored, one crowd, two images, three boxes
+def test_detections_per_specimen_and_per_image():
+    # two scored, one crowd, two images, three detections
     truth = [[1, 1, A], [1, 1, B], [2, 1, A, 1]]
     density = score(truth, [[1, 1, A, 0.9], [1, 1, FAR, 0.9], [2, 1, A, 0.9]])
     assert density["prediction_density"] == {
@@ -24,14 +24,14 @@ def test_boxes_per_specimen_and_per_image():
     }
 
 
-def test_calibration_by_hand():
+def test_hand_computed_calibration():
     truth = [[1, 1, A], [1, 1, B], [1, 1, C, 1]]
     rows = [
-        [1, 1, A, 0.9],  # hit
-        [1, 2, B, 0.8],  # hit; the name plays no part
-        [1, 1, FAR, 0.85],  # false alarm
-        [1, 1, C, 0.95],  # on crowd: left out
-        [1, 1, FAR, 0.0],  # false alarm
+        [1, 1, A, 0.9],  # true positive
+        [1, 2, B, 0.8],  # true positive, whatever its species
+        [1, 1, FAR, 0.85],  # false positive
+        [1, 1, C, 0.95],  # on crowd: ignored
+        [1, 1, FAR, 0.0],  # false positive
     ]
     found = score(truth, rows)["calibration"]
     assert found["n_predictions"] == 4
@@ -44,34 +44,34 @@ def test_calibration_by_hand():
 
 @pytest.mark.parametrize(
     ("confidence", "which"),
-    # linspace's third inner edge is 0.30000000000000004: 0.3 itself lies below it
+    # the third inner edge of linspace is 0.30000000000000004: 0.3 is below it
     [(0.0, 0), (0.1, 1), (0.3, 2), (0.30000000000000004, 3), (0.5, 5), (0.9, 9), (1.0, 9)],
 )
-def test_a_bin_holds_its_lower_edge(confidence, which):
+def test_a_bin_includes_its_lower_edge(confidence, which):
     found = score([[1, 1, A]], [[1, 1, A, confidence]])["calibration"]
     assert found["confidence_histogram"].index(1) == which
 
 
-def test_iou_at_the_threshold_is_a_hit():
-    for iou, hits in ((0.5, 1), (0.51, 0)):
+def test_iou_equal_to_the_threshold_matches():
+    for iou, n_tp in ((0.5, 1), (0.51, 0)):
         found = score([[1, 1, A]], [[1, 1, HALF, 0.9]], iou=iou)["decomposition"]
-        assert found["n_matched_tp"] == hits
+        assert found["n_matched_tp"] == n_tp
     found = score([[1, 1, A]], [[1, 1, A, 0.9]], iou=1.0)["decomposition"]
     assert found["n_matched_tp"] == 1
 
 
-def test_of_equal_overlaps_the_first_specimen_is_taken():
-    # the first detection overlaps both alike (90/110); the second reaches the right one (0.6),
+def test_the_first_specimen_matches_on_equal_iou():
+    # the first detection overlaps both equally (90/110); the second reaches the right one (0.6),
     # but not the left one: 80 x 60 / (10000 + 6000 - 4800) = 0.43
     left, right = [0, 0, 100, 100], [20, 0, 100, 100]
     rows = [[1, 1, [10, 0, 100, 100], 0.9], [1, 1, [20, 0, 100, 60], 0.8]]
-    for truth, hits in (([left, right], 2), ([right, left], 1)):
+    for truth, n_tp in (([left, right], 2), ([right, left], 1)):
         found = score([[1, 1, box] for box in truth], rows)["decomposition"]
-        assert found["n_matched_tp"] == hits
+        assert found["n_matched_tp"] == n_tp
 
 
-def test_crowd_absorbs_by_plain_iou():
-    # a small box inside a crowd region: intersection over its area is 1, IoU 0.01
+def test_crowd_matches_by_plain_iou():
+    # a small detection inside a crowd region: intersection over its area is 1, IoU 0.01
     truth = [[1, 1, A], [1, 1, B, 1]]
     found = score(truth, [[1, 1, [210, 10, 10, 10], 0.9], [1, 1, B, 0.8], [1, 1, HALF, 0.7]])
     assert found["calibration"]["n_predictions"] == 2
@@ -88,18 +88,18 @@ TAXA = {
 }
 
 
-def named(true, *names):
-    """One specimen of a species an image, each found and named as told."""
-    truth = [[i, true, A] for i in range(len(names))]
-    return truth, [[i, name, A, 0.9] for i, name in enumerate(names)]
+def identified(true, *species):
+    """One specimen per image, each detected with one of these predicted species."""
+    truth = [[i, true, A] for i in range(len(species))]
+    return truth, [[i, predicted, A, 0.9] for i, predicted in enumerate(species)]
 
 
 def test_agreement_is_cumulative():
-    truth, rows = named(1, 1, 2, 3, 4)
+    truth, rows = identified(1, 1, 2, 3, 4)
     found = score(truth, rows, taxa=TAXA)["hierarchical"]
     assert found["n_matched"] == 4
-    shares = [found[f"correct_{rank}"] for rank in ("species", "genus", "tribe", "subfamily")]
-    assert shares == [0.25, 0.5, 0.75, 1.0]
+    fractions = [found[f"correct_{rank}"] for rank in ("species", "genus", "tribe", "subfamily")]
+    assert fractions == [0.25, 0.5, 0.75, 1.0]
     assert found["per_band"] == {
         "near_genus": {
             "n": 4,
@@ -111,10 +111,10 @@ def test_agreement_is_cumulative():
     }
 
 
-def test_blank_ranks_equal_nothing():
-    truth, rows = named(5, 6, 5)
+def test_blank_ranks_agree_with_nothing():
+    truth, rows = identified(5, 6, 5)
     found = score(truth, rows, taxa=TAXA)["hierarchical"]
-    # not even those of the right species
+    # not even for the correct species
     assert found["correct_species"] == 0.5
     assert found["correct_genus"] == found["correct_tribe"] == found["correct_subfamily"] == 0.0
 
@@ -123,19 +123,19 @@ def test_bands_are_those_of_the_true_species():
     truth = [[1, 1, A], [2, 3, A], [3, 4, A], [4, 3, A]]
     rows = [[1, 3, A, 0.9], [2, 3, A, 0.9], [3, 1, A, 0.9], [4, 1, FAR, 0.9]]
     bands = score(truth, rows, taxa=TAXA)["hierarchical"]["per_band"]
-    # species 4 has no band, and of species 3 one was found
+    # species 4 has no band; one of species 3 was detected
     assert {name: band["n"] for name, band in bands.items()} == {"near_genus": 1, "mid_tribe": 1}
     assert bands["mid_tribe"]["correct_species"] == 1.0
     assert bands["near_genus"]["correct_genus"] == 0.0
     assert bands["near_genus"]["correct_tribe"] == 1.0
 
 
-def test_decomposition_by_hand():
-    # four specimens and a crowd region; three found, one rightly named, two in the right genus
+def test_hand_computed_decomposition():
+    # four specimens and a crowd region; three detected, one correctly identified, two congeners
     truth = [[1, 1, A], [2, 1, A], [3, 1, A], [4, 1, A], [4, 1, B, 1]]
     rows = [[1, 1, A, 0.9], [2, 2, HALF, 0.6], [3, 4, A, 0.3], [4, 1, FAR, 0.9]]
     found = score(truth, rows, taxa=TAXA)["decomposition"]
-    wanted = {
+    expected = {
         "n_gt": 4,
         "n_matched_tp": 3,
         "detection_recall": 0.75,
@@ -152,12 +152,12 @@ def test_decomposition_by_hand():
         "median_iou_matched": 1.0,
         "is_species_meaningful": True,
     }
-    assert {key: found[key] for key in wanted} == wanted
+    assert {key: found[key] for key in expected} == expected
 
 
 def test_the_ratio_of_two_aps_is_not_clamped():
-    # both found under the right name, and twice more under wrong ones with a higher score:
-    # class-agnostic AP@.5 suffers, joint AP@.5 of species 1 does not
+    # both correctly identified, and two false positives of another species with higher scores:
+    # they lower class-agnostic AP@.5, but not joint AP@.5 of species 1
     truth = [[1, 1, A], [1, 1, B]]
     rows = [[1, 2, FAR, 0.95], [1, 2, FAR, 0.94], [1, 1, A, 0.9], [1, 1, B, 0.8]]
     found = score(truth, rows)["decomposition"]
@@ -167,20 +167,20 @@ def test_the_ratio_of_two_aps_is_not_clamped():
     assert "no upper bound" in found["classification_loss_ratio_note"]
 
 
-def test_names_say_nothing_on_unseen_species():
-    truth, rows = named(1, 2)
+def test_species_are_not_meaningful_on_unseen_species():
+    truth, rows = identified(1, 2)
     found = score(truth, rows, "semantic_ood", taxa=TAXA)["decomposition"]
     assert found["is_species_meaningful"] is False
     assert found["classification_loss_ratio"] == pytest.approx(1.0)
 
 
-def test_no_ratio_to_an_ap_of_zero():
+def test_no_loss_ratio_if_ap_is_zero():
     found = score([[1, 1, A]], [[1, 1, FAR, 0.9]])["decomposition"]
     assert (found["joint_AP_50"], found["detection_only_AP_50"]) == (0.0, 0.0)
     assert found["classification_loss_ratio"] is None
 
 
-def test_specimens_of_each_species():
+def test_counts_per_species():
     truth = [[1, 1, A], [2, 1, A], [3, 1, A], [4, 3, A], [4, 3, B, 1]]
     rows = [[1, 1, A, 0.9], [2, 2, A, 0.9], [3, 1, FAR, 0.9], [4, 1, A, 0.9], [4, 3, B, 0.9]]
     found = score(truth, rows, taxa=TAXA, listed=[1, 2, 3])["per_species"]

@@ -1,7 +1,7 @@
-"""The families that the benchmark's evaluator does not have, against ``slow_metrics.py``.
+"""Families that the benchmark's evaluator lacks, against ``support/slow_metrics.py``.
 
-Benchmarks of a few boxes on a coarse grid, so that equal IoUs, equal scores, IoUs at the
-threshold and crowd over specimens are the rule; the product reads them from files as always.
+Benchmarks of a few boxes on a coarse grid, so equal IoUs, equal scores, IoUs at the threshold
+and crowd on specimens are common. Evaluated from files, as usual.
 """
 
 from fractions import Fraction
@@ -30,8 +30,8 @@ UNSEEN = {
     104: Taxon(),
 }
 TAXA = TRAINED | UNSEEN
-NAMED = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6)
-"""What detections call it: mostly names of one genus and tribe."""
+PREDICTED = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6)
+"""Predicted species: mostly of one genus and tribe."""
 IMAGES = (3, 1, 2)
 
 boxes = st.builds(
@@ -48,31 +48,31 @@ few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChec
 def splits(draw, names=("iid_test", "semantic_ood")):
     """(split, specimens, detections)."""
     split = draw(st.sampled_from(names))
-    there = NAMED if split == "iid_test" else sorted(UNSEEN)
-    # now and then a dense plate
-    dense = st.lists(st.tuples(st.just(1), st.sampled_from(there), boxes, crowd), min_size=10)
-    sparse = st.lists(st.tuples(st.sampled_from(IMAGES), st.sampled_from(there), boxes, crowd))
+    present = PREDICTED if split == "iid_test" else sorted(UNSEEN)
+    # sometimes a dense plate
+    dense = st.lists(st.tuples(st.just(1), st.sampled_from(present), boxes, crowd), min_size=10)
+    sparse = st.lists(st.tuples(st.sampled_from(IMAGES), st.sampled_from(present), boxes, crowd))
     truth = draw(sparse | dense)[:14]
     anywhere = st.tuples(st.sampled_from(IMAGES), boxes)
     if truth:
-        # mostly where a specimen is, or half of it
+        # mostly on a specimen, or on half of it
         spots = [(image, box) for image, _, box, _ in truth]
         spots += [(image, [x, y, w, h // 2]) for image, (x, y, w, h) in spots]
         anywhere = st.sampled_from(spots) | st.sampled_from(spots) | anywhere
-    detection = st.tuples(anywhere, st.sampled_from(NAMED), scores)
+    detection = st.tuples(anywhere, st.sampled_from(PREDICTED), scores)
     rows = draw(st.lists(detection, max_size=12) | st.lists(detection, min_size=8, max_size=14))
-    return split, truth, [(image, named, box, score) for (image, box), named, score in rows]
+    return split, truth, [(image, species, box, score) for (image, box), species, score in rows]
 
 
 def ours(split, truth, rows, iou=0.5):
-    """The split's blocks of summary.json."""
+    """The blocks of the split in summary.json."""
     listed = sorted(TRAINED if split == "iid_test" else UNSEEN)
     return score(truth, rows, split, listed=listed, images=IMAGES, taxa=TAXA, iou=iou)
 
 
-def agree(wanted, found):
+def agree(expected, found):
     comparison = Comparison()
-    comparison.tree(wanted, found)
+    comparison.tree(expected, found)
     assert not comparison.differences, comparison.differences
     assert comparison.n_values
 
@@ -83,18 +83,18 @@ def slow(truth, rows, **options):
 
 @few
 @given(splits())
-def test_decomposition_and_counts_of_each_species(drawn):
+def test_decomposition_and_counts_per_species(drawn):
     split, truth, rows = drawn
     found = ours(split, truth, rows)
-    wanted = slow(truth, rows)
-    agree(wanted.decomposition(), found["decomposition"])
+    expected = slow(truth, rows)
+    agree(expected.decomposition(), found["decomposition"])
     listed = sorted(TRAINED if split == "iid_test" else UNSEEN)
-    agree(wanted.per_species(listed), found["per_species"])
+    agree(expected.per_species(listed), found["per_species"])
 
 
 @few
 @given(splits(), st.sampled_from((0.25, 0.75, 1.0)))
-def test_another_iou(drawn, iou):
+def test_decomposition_at_other_iou_thresholds(drawn, iou):
     split, truth, rows = drawn
     found = ours(split, truth, rows, iou)["decomposition"]
     agree(slow(truth, rows, threshold=Fraction(iou)).decomposition(), found)
@@ -105,32 +105,32 @@ def test_another_iou(drawn, iou):
 def test_density_strata(drawn):
     split, truth, rows = drawn
     found = ours(split, truth, rows)["density"]
-    wanted = slow(truth, rows).density(by_band=split == "semantic_ood")
-    agree(wanted, found)
-    assert wanted["by_band"].keys() == found["by_band"].keys()
+    expected = slow(truth, rows).density(by_band=split == "semantic_ood")
+    agree(expected, found)
+    assert expected["by_band"].keys() == found["by_band"].keys()
 
 
 @few
 @given(splits())
-def test_wrong_names_against_chance(drawn):
+def test_misidentifications_against_chance(drawn):
     split, truth, rows = drawn
     agree(slow(truth, rows).chance(), ours(split, truth, rows)["chance"])
 
 
 @few
 @given(splits())
-def test_operating_point_is_a_matching_of_what_is_kept(drawn):
+def test_operating_point_equals_a_matching_of_the_kept_detections(drawn):
     split, truth, rows = drawn
     found = ours(split, truth, rows)["operating_point"]
-    wanted = slow(truth, rows)
-    agree(wanted.at(0.25), found["at_0.25"])
-    agree(wanted.at(0.5), found["at_0.50"])
+    expected = slow(truth, rows)
+    agree(expected.at(0.25), found["at_0.25"])
+    agree(expected.at(0.5), found["at_0.50"])
     curve = found["curve"]
-    # every tenth cut, and those at and beside a score that occurs
-    for cut in (*range(0, 101, 10), 19, 21, 25, 26, 28, 29, 57, 58, 99):
-        at = wanted.at(cut / 100)
-        agree({key: at[key] for key in curve}, {key: curve[key][cut] for key in curve})
-    best = wanted.best()
+    # every tenth threshold, and those at and next to a score that occurs
+    for threshold in (*range(0, 101, 10), 19, 21, 25, 26, 28, 29, 57, 58, 99):
+        at = expected.at(threshold / 100)
+        agree({key: at[key] for key in curve}, {key: curve[key][threshold] for key in curve})
+    best = expected.best()
     if best is None:
         assert found["best_F1"]["confidence"] is found["best_F1"]["F1"] is None
     else:
@@ -144,12 +144,12 @@ def test_operating_point_is_a_matching_of_what_is_kept(drawn):
 )
 def test_detection_cap(drawn, n_first, n_then, image):
     split, truth, rows = drawn
-    # false alarms far away that come before the others by score, and some in their midst
+    # distant false positives with the highest scores, and some with intermediate ones
     far = [900, 900, 10, 10]
     rows = [(image, 1, far, 1.0)] * n_first + rows + [(image, 2, far, 0.55)] * n_then
     agree(slow(truth, rows).detection_cap(), ours(split, truth, rows)["detection_cap"])
 
 
 @pytest.mark.parametrize("split", ["iid_test", "semantic_ood"])
-def test_none_of_it_without_specimens_or_detections(split):
+def test_decomposition_without_specimens_and_detections(split):
     agree(slow([], []).decomposition(), ours(split, [], [])["decomposition"])

@@ -1,4 +1,4 @@
-"""Numbers across splits, by hand."""
+"""Hand-computed metrics across splits."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ TAXA = {
 }
 
 
-def hits(category, *scores):
-    """A specimen of one species an image, each found with the given confidence."""
+def detected(category, *scores):
+    """One specimen per image, each detected with the given confidence."""
     truth = [[i, category, A] for i in range(len(scores))]
     return Split(truth, [[*row, score] for row, score in zip(truth, scores, strict=True)])
 
@@ -26,29 +26,29 @@ def summary(**splits):
     return evaluate(splits, taxa=TAXA)["summary"]
 
 
-def test_gaps_between_photographs():
-    # both found indoors; outdoors species 1 is found, 2 is not listed
+def test_photography_gaps():
+    # indoors species 1 is detected, 2 missed; outdoors 1 is detected, 2 not listed
     indoors = Split([[1, 1, A], [2, 2, A]], [[1, 1, A, 0.9], [2, 2, FAR, 0.9]])
-    got = summary(iid_test=indoors, inat_test=hits(1, 0.5))
+    got = summary(iid_test=indoors, inat_test=detected(1, 0.5))
     assert got["photography_robustness_gap_AP_50"] == pytest.approx(0.5 - 1.0)
     assert got["n_shared_species_iid_inat"] == 1
     assert got["photography_robustness_gap_AP_50_shared_species"] == pytest.approx(0.0)
-    assert got["species_generalization_gap_AR_100"] is None  # semantic_ood was not asked for
+    assert got["species_generalization_gap_AR_100"] is None  # semantic_ood was not evaluated
 
 
-def test_gaps_to_unseen_species():
+def test_generalization_gaps():
     ood = Split([[1, 101, A], [2, 102, A]], [[1, 1, A, 0.4], [2, 1, FAR, 0.2]])
-    got = summary(iid_test=hits(1, 0.9, 0.7), semantic_ood=ood)
+    got = summary(iid_test=detected(1, 0.9, 0.7), semantic_ood=ood)
     assert got["species_generalization_gap_AR_100"] == pytest.approx(0.5)
     assert got["species_generalization_gap_AP_50"] == pytest.approx(1 - 51 / 101)
     assert got["confidence_drop_OOD"] == pytest.approx(0.8 - 0.3)
     assert got["ood_band_gap_AR_100"] == pytest.approx(1.0)
     assert got["ood_band_gap_AP_50"] == pytest.approx(1.0)
-    # far_tribe has no hit to judge
+    # far_tribe has no true positive
     assert got["ood_band_gap_correct_genus"] is got["ood_band_gap_confidence"] is None
 
 
-def test_bands_compared():
+def test_band_gaps():
     ood = Split([[1, 101, A], [2, 102, A]], [[1, 1, A, 0.6], [2, 1, A, 0.4]])
     got = summary(semantic_ood=ood)
     assert got["ood_band_gap_correct_genus"] == 1.0
@@ -56,15 +56,15 @@ def test_bands_compared():
     assert got["ood_band_gap_confidence"] == pytest.approx(0.2)
 
 
-def test_novelty_by_hand():
+def test_hand_computed_novelty():
     ood = Split(
         [[1, 101, A], [2, 102, A], [3, 101, A]],
-        [[1, 1, A, 0.25], [2, 1, A, 0.5], [3, 1, FAR, 0.1]],  # the last is no hit
+        [[1, 1, A, 0.25], [2, 1, A, 0.5], [3, 1, FAR, 0.1]],  # the last is a false positive
     )
-    got = summary(iid_test=hits(1, 0.5, 0.75), semantic_ood=ood)
-    # novel 0.75 and 0.5 against known 0.5 and 0.25: three pairs won, one drawn
+    got = summary(iid_test=detected(1, 0.5, 0.75), semantic_ood=ood)
+    # novel 0.75 and 0.5 against known 0.5 and 0.25: three pairs ordered correctly, one tie
     assert got["novelty_det_AUROC"] == 3.5 / 4
-    # the cut is the 5 % quantile of 0.5 and 0.75: 0.5125, above both known
+    # the threshold is the 5 % quantile of 0.5 and 0.75: 0.5125, above both known
     assert got["novelty_det_FPR@95TPR"] == 0.0
     assert got["novelty_known_mean_conf"] == 0.625
     assert got["novelty_novel_mean_conf"] == 0.375
@@ -76,14 +76,17 @@ def test_novelty_by_hand():
 
 
 def test_false_positives_at_equal_scores_count():
-    got = summary(iid_test=hits(1, 0.5, 0.75), semantic_ood=hits(101, 0.5, 0.5))
-    # both novel scores are 0.5, and so is their quantile: a known one lies at it
+    got = summary(iid_test=detected(1, 0.5, 0.75), semantic_ood=detected(101, 0.5, 0.5))
+    # both novel scores are 0.5, and so is their quantile: it equals a known one
     assert got["novelty_det_FPR@95TPR"] == 0.5
 
 
-def test_novelty_needs_hits_on_both_sides():
+def test_novelty_requires_true_positives_on_both_splits():
     nothing = Split([[1, 101, A]], [[1, 1, FAR, 0.9]])
-    for splits in ({"iid_test": hits(1, 0.9)}, {"iid_test": hits(1, 0.9), "semantic_ood": nothing}):
+    for splits in (
+        {"iid_test": detected(1, 0.9)},
+        {"iid_test": detected(1, 0.9), "semantic_ood": nothing},
+    ):
         got = summary(**splits)
         keys = [
             key for key in got if key.startswith("novelty") or key in ("n_known_tp", "n_novel_tp")
@@ -93,7 +96,9 @@ def test_novelty_needs_hits_on_both_sides():
 
 
 def test_headline():
-    results = evaluate({"iid_test": hits(1, 0.9), "semantic_ood": hits(101, 0.9)}, taxa=TAXA)
+    results = evaluate(
+        {"iid_test": detected(1, 0.9), "semantic_ood": detected(101, 0.9)}, taxa=TAXA
+    )
     assert results["headline"] == {
         "iid_test.coco.AP_50_95": pytest.approx(1.0),
         "inat_test.coco.AP_50_95": None,
@@ -105,12 +110,12 @@ def test_headline():
     ("positive", "negative", "area"),
     [([2], [1], 1.0), ([1], [2], 0.0), ([1], [1], 0.5), ([1, 3], [2], 0.5), ([2, 2], [2, 1], 0.75)],
 )
-def test_auroc_is_the_chance_to_outrank(positive, negative, area):
+def test_auroc_is_the_probability_to_outrank(positive, negative, area):
     assert auroc(np.array(positive, float), np.array(negative, float)) == area
 
 
-def test_a_species_beyond_every_area_range_is_not_shared():
-    # COCO's ranges end at 1e10 px²: AP of a larger specimen is not defined
+def test_a_species_outside_every_area_range_is_not_shared():
+    # COCO's ranges end at 1e10 px²: AP of a larger specimen is undefined
     huge = [0, 0, 2e5, 2e5]
     split = Split([[1, 1, huge], [1, 2, A]], [[1, 1, huge, 0.9], [1, 2, A, 0.9]])
     results = evaluate({"iid_test": split, "inat_test": split}, taxa=TAXA)

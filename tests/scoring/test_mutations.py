@@ -1,7 +1,7 @@
-"""The gate is no formality: each of these small mistakes in the package turns it red.
+"""Mutation tests: the parity tests detect each of these small mistakes in the package.
 
-A mutant is a copy of the package with one text in one file replaced, loaded in the package's
-place; the comparer of ``test_parity.py`` then has to find a difference on the first draws.
+A mutant is a copy of the package with one text in one file replaced, loaded instead of the
+package. The comparison of ``test_parity.py`` must then find a difference in the first draws.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ SEARCHED = 90
 
 
 class Mutant(NamedTuple):
-    """What a careless edit would do: ``old`` in ``file``, which stands there once, becomes ``new``.
+    """A mistake: ``old``, which occurs once in ``file``, is replaced with ``new``.
 
-    ``twist`` is a border that a draw must hold for the mistake to show at all.
+    ``twist`` is an edge case that a draw must contain to show the mistake.
     """
 
     file: str
@@ -39,8 +39,8 @@ class Mutant(NamedTuple):
 MUTANTS = {
     "crowd ignored by the COCO matching": Mutant(
         "scoring/coco.py",
-        "ours & (pairs.overlap >= MATCH_THRESHOLDS[0])",
-        "ours & ~pairs.crowd & (pairs.overlap >= MATCH_THRESHOLDS[0])",
+        "same_category & (pairs.overlap >= MATCH_THRESHOLDS[0])",
+        "same_category & ~pairs.crowd & (pairs.overlap >= MATCH_THRESHOLDS[0])",
         "crowd",
     ),
     "crowd ignored by the localisation matching": Mutant(
@@ -50,15 +50,15 @@ MUTANTS = {
         "crowd",
     ),
     "crowd scored": Mutant(
-        "scoring/coco.py", "ours = ~truth.crowd & (suite", "ours = (suite", "crowd"
+        "scoring/coco.py", "included = ~truth.crowd & (suite", "included = (suite", "crowd"
     ),
-    "crowd overlap as plain IoU": Mutant(
+    "crowd overlap measured as plain IoU": Mutant(
         "scoring/pairs.py",
         "overlap = inter / area if self.crowd else iou",
         "overlap = iou",
         "crowd",
     ),
-    "crowd absorbs by intersection over detection area in the localisation matching": Mutant(
+    "crowd ignores by intersection over detection area in the localisation matching": Mutant(
         "scoring/matching.py", "reach = pairs.iou >= iou", "reach = pairs.overlap >= iou", "crowd"
     ),
     "above the threshold, not at it: COCO, uncontested": Mutant(
@@ -72,13 +72,13 @@ MUTANTS = {
     "above the threshold, not at it: localisation": Mutant(
         "scoring/matching.py", "reach = pairs.iou >= iou", "reach = pairs.iou > iou"
     ),
-    "COCO takes the first on equal IoU": Mutant(
+    "COCO matches the first on equal IoU": Mutant(
         "scoring/coco.py",
         "last_on_ties=True",
         "last_on_ties=False",
         "two specimens at one distance",
     ),
-    "localisation takes the last on equal IoU": Mutant(
+    "localisation matches the last on equal IoU": Mutant(
         "scoring/matching.py",
         "last_on_ties=False",
         "last_on_ties=True",
@@ -101,7 +101,7 @@ MUTANTS = {
         "detections.rank,",
         "more than 100 boxes on an image",
     ),
-    "ignored specimens taken like scored ones": Mutant(
+    "ignored specimens matched like scored ones": Mutant(
         "scoring/coco.py",
         "truth.crowd | ~in_area_ranges(truth.area)",
         "truth.crowd | (in_area_ranges(truth.area) & False)",
@@ -109,17 +109,17 @@ MUTANTS = {
     "area border exclusive": Mutant(
         "scoring/coco.py", "(area >= low) & (area <= high)", "(area >= low) & (area < high)"
     ),
-    "area of a specimen measured, not read": Mutant(
+    "area of a specimen computed, not read": Mutant(
         "inputs/coco_annotations.py",
         "np.where(np.isnan(area), ",
         "np.where(np.isnan(area) | True, ",
     ),
-    "unscored species enter the mean": Mutant(
+    "unscored species included in the mean": Mutant(
         "scoring/coco.py",
         "defined = values[~np.isnan(values)]",
         "defined = np.nan_to_num(values.ravel())",
     ),
-    "recall points searched from the right": Mutant(
+    "right search of recall points": Mutant(
         "scoring/coco.py", "np.where(needed / n < r", "np.where(needed / n <= r"
     ),
     "class-agnostic without unlisted species": Mutant(
@@ -136,7 +136,7 @@ MUTANTS = {
         "equal(categories.genus_code),",
         "equal(categories.genus_code) & ~equal(categories.name_code),",
     ),
-    "hits of a band from the matching of the split": Mutant(
+    "true positives of a band from the matching of the split": Mutant(
         "scoring/metrics/ood_by_band.py",
         "local = localise(detections, truth, pairs, data.local.iou)",
         "local = data.local",
@@ -148,12 +148,12 @@ MUTANTS = {
         "suite.restricted(inside, images[data.truth.image])",
         "two bands on an image",
     ),
-    "an undefined share is zero": Mutant(
+    "undefined fraction is zero": Mutant(
         "core/numbers.py",
         "int(part) / int(whole) if whole else None",
         "int(part) / int(whole) if whole else 0.0",
     ),
-    "bins of confidence closed above": Mutant(
+    "confidence bins include their upper edge": Mutant(
         "scoring/metrics/calibration.py", 'side="right"', 'side="left"'
     ),
     "tiers by listed species": Mutant(
@@ -162,23 +162,23 @@ MUTANTS = {
         "rows = rows[(",
         "listed but unscored species",
     ),
-    "ties in the novelty score ranked as they come": Mutant(
+    "ties in the novelty score without mid-ranks": Mutant(
         "scoring/metrics/summary.py", "np.cumsum(count) - (count - 1) / 2", "np.cumsum(count)"
     ),
 }
-# `1 - 1e-10` cannot be among them: no threshold of COCO's lies above 0.95
+# `1 - 1e-10` has no mutant: no COCO threshold is above 0.95
 
 
 @contextlib.contextmanager
 def loaded(mutant, folder):
-    """The mutant stands in the package's place."""
+    """Load the mutant instead of the package."""
     copy = folder / "benchmark_eval"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     if mutant is not None:
         source = (copy / mutant.file).read_text()
-        assert source.count(mutant.old) == 1, f"{mutant.old!r} stands not once in {mutant.file}"
+        assert source.count(mutant.old) == 1, f"{mutant.old!r} does not occur once in {mutant.file}"
         (copy / mutant.file).write_text(source.replace(mutant.old, mutant.new))
-    kept = _take_out()
+    kept = _unload()
     init = copy / "__init__.py"
     spec = importlib.util.spec_from_file_location(
         "benchmark_eval", init, submodule_search_locations=[str(copy)]
@@ -189,19 +189,19 @@ def loaded(mutant, folder):
         spec.loader.exec_module(package)
         yield
     finally:
-        _take_out()
+        _unload()
         sys.modules.update(kept)
 
 
-def _take_out():
-    """Remove the package from the loaded modules; what was removed."""
+def _unload():
+    """Remove the package from the loaded modules; return what was removed."""
     names = [name for name in sys.modules if name.split(".")[0] == "benchmark_eval"]
     return {name: sys.modules.pop(name) for name in names}
 
 
 @functools.cache
 def drawn(seed):
-    """A case and what the yardstick says of it."""
+    """A case and the yardstick's result for it."""
     case = adversarial.draw(seed, Path(_folder().name) / str(seed))
     return case, run_yardstick(case)
 
@@ -214,17 +214,17 @@ def twists_of(seed):
 
 @functools.cache
 def _folder():
-    return tempfile.TemporaryDirectory()  # lives as long as the cache
+    return tempfile.TemporaryDirectory()  # kept alive by the cache
 
 
 def draws_with(twist):
-    """The first seeds whose draw holds a border."""
+    """The first seeds whose draw contains an edge case."""
     seeds = (s for s in range(SEARCHED) if not twist or twist in twists_of(s))
     return [seed for seed, _ in zip(seeds, range(N_DRAWS), strict=False)]
 
 
 def differences(seeds):
-    """Differences with the yardstick on the first seed that has any."""
+    """Differences from the yardstick for the first seed that has any."""
     for seed in seeds:
         case, results = drawn(seed)
         found = compare(results, case, ours_of(case)).differences
@@ -234,12 +234,12 @@ def differences(seeds):
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_mutant_turns_the_gate_red(name, tmp_path):
+def test_a_mutant_is_detected(name, tmp_path):
     with loaded(MUTANTS[name], tmp_path):
         assert differences(draws_with(MUTANTS[name].twist))
 
 
-def test_a_faithful_copy_does_not(tmp_path):
+def test_an_unchanged_copy_has_no_differences(tmp_path):
     with loaded(None, tmp_path):
         import benchmark_eval
 

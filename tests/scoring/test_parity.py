@@ -1,8 +1,8 @@
-"""The gate: every number of an evaluation equals the benchmark's evaluator and pycocotools.
+"""Parity: every metric equals that of the benchmark's evaluator and of pycocotools.
 
-On adversarial benchmarks (``adversarial.py``) drawn from fixed seeds and from one drawn anew each
-run; ``PARITY_SEED`` in the environment replays that. The only exceptions are the rules in
-``comparison.py``, one for each deviation of docs/deviations.md.
+Tested on adversarial benchmarks (``adversarial.py``) from fixed seeds and from a fresh seed per
+run; the environment variable ``PARITY_SEED`` replays the latter. The only exceptions are the
+rules in ``comparison.py``, one for each deviation in docs/deviations.md.
 """
 
 from collections import Counter
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.parity
 AT_ONCE = 12
 CHUNKS = 10
 LEAST = 5_000
-"""Values that a chunk of fixed seeds compares at least: 50,000 in all."""
+"""Fewest values that a chunk of fixed seeds compares: 50,000 in total."""
 
 
 def check_draw(seed, folder):
-    """Compare one draw with the yardstick; what was compared, and what it was drawn with."""
+    """Compare one draw with the yardstick; return the comparison."""
     case = adversarial.draw(seed, folder)
     ours, files = run_ours(case, folder / "out")
     comparison = compare(run_yardstick(case), case, ours, files)
@@ -33,7 +33,7 @@ def check_draw(seed, folder):
 
 
 def check_draws(first_seed, folder, record_property):
-    """Compare some draws in a row; how many values that was."""
+    """Compare consecutive draws; return the number of compared values."""
     n_values, used = 0, Counter()
     for seed in range(first_seed, first_seed + AT_ONCE):
         comparison = check_draw(seed, folder / str(seed))
@@ -54,20 +54,20 @@ def test_equals_the_benchmarks_evaluator_on_a_fresh_draw(fresh_seed, tmp_path, r
     assert check_draws(fresh_seed, tmp_path, record_property) > 1_000
 
 
-def test_equals_it_when_the_work_is_cut_into_small_pieces(monkeypatch, tmp_path, record_property):
-    # sizes that the small benchmarks never reach; no number may depend on them
+def test_equals_the_benchmarks_evaluator_with_small_chunks(monkeypatch, tmp_path, record_property):
+    # small benchmarks never fill a chunk; no metric may depend on the sizes
     monkeypatch.setattr("benchmark_eval.scoring.pairs.PAIRS_AT_ONCE", 5)
     monkeypatch.setattr("benchmark_eval.scoring.matching.PAIRS_IN_BLOCK", 3)
     monkeypatch.setattr("benchmark_eval.scoring.matching.ROUNDS_AT_ONCE", 1)
     assert check_draws(500, tmp_path, record_property) >= LEAST
 
 
-def test_the_fixed_seeds_meet_every_border(tmp_path):
+def test_the_fixed_seeds_cover_every_edge_case(tmp_path):
     met = set()
     for seed in range(CHUNKS * AT_ONCE):
         met |= adversarial.draw(seed, tmp_path / str(seed)).twists
     assert adversarial.TWISTS - met == set()
-    assert met - adversarial.TWISTS == set(), "a border without a name in the list"
+    assert met - adversarial.TWISTS == set(), "an edge case that is not listed"
 
 
 @pytest.mark.parametrize("seed", range(1000, 1024))

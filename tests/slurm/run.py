@@ -37,7 +37,7 @@ NAMES = {"alder_gu_k1_s0": "NA", "alder_gu_k1_s1": "007", "alder_gu_k5_s0": "a m
 """Models with names that a table, a queue or a shell could spoil."""
 INDEX = "results/benchmark/index.npz"
 """What a short run makes."""
-NOT_COMPARED = ("logs/", "benchmarks/", ".state/digests.json", ".state/running.json")
+NOT_COMPARED = ("logs/", "benchmarks/", ".state/digests.json")
 """Times and process numbers: different in any two runs."""
 
 

@@ -343,11 +343,11 @@ def compare(results, case, ours, files=None):
     comparison.used = expectation.used
     for split, blocks in must["per_split"].items():
         del blocks["warnings"]
-        left_out = _left_out(warnings[split], case)
-        note = [n for n in ours["per_split"][split]["notes"] if "left out" in n]
+        out_of_vocabulary = _out_of_vocabulary(warnings[split], case)
+        note = [n for n in ours["per_split"][split]["notes"] if "out-of-vocabulary" in n]
         found = int(note[0].split()[0].replace(",", "")) if note else 0
         if case.on_invalid == "error":
-            comparison.value(left_out, found, f"{split}.left out")
+            comparison.value(out_of_vocabulary, found, f"{split}.out of vocabulary")
     public = {
         split: {key: block for key, block in blocks.items() if not key.startswith("_")}
         for split, blocks in must["per_split"].items()
@@ -376,7 +376,7 @@ def compare(results, case, ours, files=None):
     return comparison
 
 
-def _left_out(warnings, case):
+def _out_of_vocabulary(warnings, case):
     """How many the yardstick dropped for a category that the split does not list."""
     counts = [int(w.split()[0]) for w in warnings if "invalid category_ids" in w]
     assert len(counts) <= 1, case

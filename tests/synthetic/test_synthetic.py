@@ -380,6 +380,7 @@ def test_what_this_command_did_not_make_is_never_touched(tmp_path):
     assert precious.read_text() == "mine"
 
 
+@pytest.mark.slow  # writes whole data sets
 def test_an_earlier_call_is_replaced_whole(tmp_path):
     make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
     make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)

@@ -1,12 +1,13 @@
-"""What a reader should know about a prediction file before believing its numbers.
+"""Warnings and notes about a prediction file.
 
-Warnings name a likely mistake and its evidence; notes state facts. A warning never rests on a
-model being bad: it fires where another reading of the same file (ids moved by one, boxes as
-corners, another split's images) explains the ground truth far better than the one it asks for,
-or where the file holds what no detector of this benchmark writes. ``WARNINGS`` lists them all.
+Warnings name a likely mistake and the evidence for it; notes state facts. A warning never fires
+because a model is bad. It fires if another reading of the same file (ids shifted by one, boxes
+as corners, images of another split) explains the ground truth far better than the expected
+reading, or if the file contains something that no detector of this benchmark produces.
+``WARNINGS`` lists all of them.
 
-Readings are compared on each image's best box, at most ``SAMPLE`` of them, so that the cost stays
-small beside that of the matching.
+Readings are compared on the best detection of each image, at most ``SAMPLE`` of them, so the
+cost stays small compared with matching.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from benchmark_eval.core.text import counted
 from benchmark_eval.scoring.coco import CAPS
 from benchmark_eval.scoring.diagnostics.boxes import (
-    OUTSIDE_SHARE,
+    OUTSIDE_FRACTION,
     box_layout,
     normalised,
     other_split,
@@ -27,7 +28,7 @@ from benchmark_eval.scoring.diagnostics.boxes import (
 )
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import (
-    HELD_OUT_SHARE,
+    HELD_OUT_FRACTION,
     held_out_detections,
     held_out_ids,
     shared_names,
@@ -47,21 +48,21 @@ def _dropped(evidence: Evidence) -> Iterator[str]:
         yield f"{counted(count, 'invalid record')} dropped: {reason}"
 
 
-_IN_PIXELS = "boxes [x, y, w, h] in pixels of the image as published"
-_OWN_IDS = "category ids of the benchmark's annotation files"
+_IN_PIXELS = "boxes [x, y, w, h] in pixels of the published image"
+_BENCHMARK_IDS = "category ids of the benchmark's annotation files"
 EXPECTED = {
     "another split": "the predictions of this split",
     "normalised boxes": _IN_PIXELS,
     "box layout": _IN_PIXELS,
     "resized images": _IN_PIXELS,
     "boxes outside": _IN_PIXELS,
-    "shifted ids": _OWN_IDS,
-    "held-out ids": _OWN_IDS,
-    "tied scores": "the confidence of each detection, not rounded",
-    "score threshold": "all detections with a confidence of 0.001 and above",
+    "shifted ids": _BENCHMARK_IDS,
+    "held-out ids": _BENCHMARK_IDS,
+    "tied scores": "the unrounded confidence of each detection",
+    "score threshold": "all detections with a confidence of at least 0.001",
     "repeated records": "each detection once",
 }
-"""What a file without the mistake holds, by the kind of warning."""
+"""Expected content of the file, by kind of warning."""
 
 WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "dropped records": _dropped,
@@ -76,31 +77,31 @@ WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "score threshold": score_threshold,
     "repeated records": repeated,
 }
-"""Every warning about predictions by its kind, most serious first."""
+"""Every warning about predictions by kind, most serious first."""
 
 BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "taxonomy": taxonomy,
     "stray files": stray_files,
     "shared names": shared_names,
 }
-"""Warnings about the benchmark that every evaluation repeats; ``check`` tells them once."""
+"""Warnings about the benchmark; every evaluation repeats them, ``check`` reports them once."""
 EXPLAINED_BY = {
     "boxes outside": {"another split", "normalised boxes", "box layout", "resized images"},
     "held-out ids": {"shifted ids"},
 }
-"""Warnings that say less than others of the same boxes or ids, and are left out beside these."""
+"""Warnings that are omitted if a more specific one of the same boxes or ids fires."""
 
 
 def named_warnings(evidence: Evidence, *, of_benchmark: bool = True) -> list[tuple[str, str]]:
-    """Likely mistakes of one split's predictions as (kind, text), most serious first."""
-    asked = {**WARNINGS, **(BENCHMARK_WARNINGS if of_benchmark else {})}
-    told = [(kind, text) for kind, warning in asked.items() for text in warning(evidence)]
-    kinds = {kind for kind, _ in told}
-    return [(kind, text) for kind, text in told if not EXPLAINED_BY.get(kind, set()) & kinds]
+    """Likely mistakes in the predictions of a split as (kind, text), most serious first."""
+    checks = {**WARNINGS, **(BENCHMARK_WARNINGS if of_benchmark else {})}
+    fired = [(kind, text) for kind, warning in checks.items() for text in warning(evidence)]
+    kinds = {kind for kind, _ in fired}
+    return [(kind, text) for kind, text in fired if not EXPLAINED_BY.get(kind, set()) & kinds]
 
 
 def warnings_of(evidence: Evidence, *, of_benchmark: bool = True) -> list[str]:
-    """Likely mistakes of one split's predictions, most serious first; none on sound ones."""
+    """Likely mistakes in the predictions of a split, most serious first."""
     return [text for _, text in named_warnings(evidence, of_benchmark=of_benchmark)]
 
 
@@ -110,42 +111,41 @@ def warnings_of(evidence: Evidence, *, of_benchmark: bool = True) -> list[str]:
 
 
 def notes_of(evidence: Evidence) -> list[str]:
-    """Facts about one split's predictions that shape how its numbers read."""
+    """Facts about the predictions of a split that matter when reading its metrics."""
     predictions, truth = evidence.predictions, evidence.truth
     n_images = len(truth.image_ids)
     per_image = np.bincount(evidence.predictions.image, minlength=n_images)
     without = int(np.count_nonzero(per_image == 0))
-    cut = np.maximum(per_image - CAPS[-1], 0)
+    over_cap = np.maximum(per_image - CAPS[-1], 0)
     empty = int(np.count_nonzero((evidence.predictions.boxes[:, 2:] == 0).any(axis=1)))
-    beyond = int(evidence.beyond.sum())
+    outside_image = int(evidence.outside_image.sum())
     held_out, _ = held_out_detections(evidence)
     notes = []
     if predictions.n_out_of_vocabulary:
         # the benchmark's evaluator drops these too, before every metric family
         notes.append(
-            f"{counted(predictions.n_out_of_vocabulary, 'prediction')} left out: the category is "
-            f"in the benchmark but not among those that {truth.name} lists"
+            f"{counted(predictions.n_out_of_vocabulary, 'out-of-vocabulary detection')} not "
+            f"evaluated: the category is in the benchmark, but {truth.name} does not list it"
         )
     if not len(predictions):
-        notes.append("no prediction: every specimen is missed")
+        notes.append("no detections: every specimen is missed")
     elif without:
         of_what = ""
         if (per_image[predictions.out_of_vocabulary.image] == 0).any():
             of_what = f" of a category that {truth.name} lists"
-        notes.append(f"{without:,} of {counted(n_images, 'image')} without a prediction{of_what}")
-    if cut.any():
+        notes.append(f"{without:,} of {counted(n_images, 'image')} without a detection{of_what}")
+    if over_cap.any():
         notes.append(
-            f"{counted(int(np.count_nonzero(cut)), 'image')} with more than {CAPS[-1]} boxes: "
-            f"{counted(int(cut.sum()), 'box', 'boxes')} beyond COCO's cap "
-            "in class-agnostic AP and AR"
+            f"{counted(int(np.count_nonzero(over_cap)), 'image')} with more than {CAPS[-1]} "
+            f"detections: {counted(int(over_cap.sum()), 'detection')} beyond COCO's cap in "
+            "class-agnostic AP and AR"
         )
     if empty:
-        notes.append(f"{counted(empty, 'box', 'boxes')} without width or height: false positives")
-    if 0 < beyond < OUTSIDE_SHARE * len(predictions):
-        notes.append(f"{counted(beyond, 'box ends', 'boxes end')} outside the image")
-    if 0 < held_out < HELD_OUT_SHARE * (len(predictions) + predictions.n_out_of_vocabulary):
         notes.append(
-            f"{counted(held_out, 'detection names', 'detections name')} a species that no "
-            "training image holds"
+            f"{counted(empty, 'detection')} with zero width or height: always false positives"
         )
+    if 0 < outside_image < OUTSIDE_FRACTION * len(predictions):
+        notes.append(f"{counted(outside_image, 'box extends', 'boxes extend')} outside the image")
+    if 0 < held_out < HELD_OUT_FRACTION * (len(predictions) + predictions.n_out_of_vocabulary):
+        notes.append(f"{counted(held_out, 'detection')} of a species without training images")
     return notes

@@ -1,4 +1,4 @@
-"""Warnings about boxes: another split, another layout, resized images."""
+"""Warnings about boxes: another split, another layout, normalised or resized coordinates."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.text import counted, percent
-from benchmark_eval.scoring.diagnostics.evidence import FEW, OVERLAP, Evidence, explains
+from benchmark_eval.scoring.diagnostics.evidence import FIT_IOU, MIN_FRACTION, Evidence, explains
 
-OUTSIDE_SHARE = 0.05
-"""Share of boxes beyond their image from which the format of the boxes is doubted; detectors clip
-their boxes to the image, or overshoot by a pixel or two."""
-TINY = 2.0
-"""No box reaches beyond this many px from the corner: coordinates are shares of the image."""
+OUTSIDE_FRACTION = 0.05
+"""Fraction of boxes outside their image from which a warning fires. Detectors clip boxes to the
+image or overshoot by a pixel or two."""
+MAX_NORMALISED = 2.0
+"""Largest coordinate in px up to which coordinates are taken for normalised ones."""
 RESIZED_SAMPLE = 100
-"""Best boxes, evenly over the images, by which the likeliest size is picked."""
+"""Best detections, evenly over the images, that select the likeliest image size."""
 LENGTHS = (320, 416, 448, 512, 576, 608, 640, 672, 704, 736, 768, 800, 832, 896, 960, 1024, 1152,
            1280, 1333, 1536, 1600, 1920, 2048)  # fmt: skip
-"""Lengths of a side in px that images are resized to for a detector."""
+"""Common side lengths in px of detector input images."""
 SHORT_AND_LONG = (800, 1333)
-"""A short side, and the longest that a long one may have, that images are resized to."""
+"""Common resizing: the shortest side, and the maximum of the longest side, in px."""
 
 
 def other_split(evidence: Evidence) -> Iterator[str]:
-    """Image ids of every split start at 1, so that another split's file reads without a fault."""
+    """Predictions of another split: valid because the image ids of every split start at 1."""
     best, as_is = evidence.best, evidence.fits
-    if not evidence.open_to_doubt:
+    if not evidence.many_misfits:
         return
     for name, other in evidence.benchmark.splits.items():
         if name == evidence.truth.name:
             continue
-        there = evidence.fits_in(other)
-        # boxes that fit nothing anywhere (in pixels of another size) fit a few others by chance
-        if explains(there, as_is) and there.sum() >= FEW * len(best):
+        fits = evidence.fits_in(other)
+        # boxes that fit nothing at all (of a resized image) fit a few others by chance
+        if explains(fits, as_is) and fits.sum() >= MIN_FRACTION * len(best):
             yield (
-                f"{int(there.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
-                f"specimen of {name} under the same image id, {int(as_is.sum()):,} one of "
+                f"{int(fits.sum()):,} of the best detections of {counted(len(best), 'image')} fit "
+                f"a specimen of {name} with the same image id, {int(as_is.sum()):,} fit one of "
                 f"{evidence.truth.name}: likely the predictions of {name}"
             )
 
 
-def _scale_and_layout(boxes: Floats, size: Floats, layout: str, *, shares: bool) -> Floats:
-    """Boxes [x, y, w, h] in px of what is written in another layout, in px or in shares."""
-    if shares:
+def _scale_and_layout(boxes: Floats, size: Floats, layout: str, *, normalised: bool) -> Floats:
+    """Convert boxes of another layout, in px or normalised, to [x, y, w, h] in px."""
+    if normalised:
         boxes = boxes * np.tile(size, 2)
     if layout == "corners":
         return np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
@@ -54,41 +54,41 @@ def _scale_and_layout(boxes: Floats, size: Floats, layout: str, *, shares: bool)
 
 
 LAYOUTS = {
-    "corners": "corners [x1, y1, x2, y2] given as [x, y, w, h]",
-    "centre": "centres [cx, cy, w, h] given as [x, y, w, h]",
-    "swapped": "[y, x, h, w] given as [x, y, w, h]",
+    "corners": "corners [x1, y1, x2, y2] written as [x, y, w, h]",
+    "centre": "centres [cx, cy, w, h] written as [x, y, w, h]",
+    "swapped": "[y, x, h, w] written as [x, y, w, h]",
 }
 
 
 def box_layout(evidence: Evidence) -> Iterator[str]:
-    """Boxes that fit specimens once their four numbers are read in another layout."""
+    """Boxes that fit specimens if their four numbers are read in another layout."""
     best, as_is = evidence.best, evidence.fits
-    if not evidence.open_to_doubt:
+    if not evidence.many_misfits:
         return
     size = evidence.truth.sizes[best.image]
     for layout, mistake in LAYOUTS.items():
-        fits = evidence.fits_as(_scale_and_layout(best.boxes, size, layout, shares=False))
+        fits = evidence.fits_as(_scale_and_layout(best.boxes, size, layout, normalised=False))
         if explains(fits, as_is):
             yield (
-                f"{int(as_is.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
-                f"specimen as they stand, {int(fits.sum()):,} when read otherwise: likely {mistake}"
+                f"{int(as_is.sum()):,} of the best detections of {counted(len(best), 'image')} fit "
+                f"a specimen as written, {int(fits.sum()):,} in another layout: likely {mistake}"
             )
 
 
 def normalised(evidence: Evidence) -> Iterator[str]:
-    """Coordinates from 0 to 1 in images of many pixels."""
+    """Normalised coordinates (0-1) instead of pixels."""
     boxes, best = evidence.predictions.boxes, evidence.best
     reach = float(boxes.max(initial=0.0))
     largest = float(np.nanmax(evidence.truth.sizes, initial=0.0))
-    if not len(boxes) or reach > TINY or largest < 10 * TINY:
+    if not len(boxes) or reach > MAX_NORMALISED or largest < 10 * MAX_NORMALISED:
         return
     text = (
-        f"no box reaches beyond {reach:g} px, in images of up to {largest:g} px: "
-        "likely coordinates given as shares of the image instead of pixels"
+        f"no coordinate exceeds {reach:g} px in images of up to {largest:g} px: "
+        "likely normalised coordinates (0-1) instead of pixels"
     )
     size = evidence.truth.sizes[best.image]
     fits = {
-        layout: evidence.fits_as(_scale_and_layout(best.boxes, size, layout, shares=True))
+        layout: evidence.fits_as(_scale_and_layout(best.boxes, size, layout, normalised=True))
         for layout in ("", *LAYOUTS)
     }
     layout = max(fits, key=lambda name: int(fits[name].sum()))
@@ -98,11 +98,11 @@ def normalised(evidence: Evidence) -> Iterator[str]:
 
 
 def _resized_boxes(boxes: Floats, size: Floats, way: str, length: float) -> Floats:
-    """Boxes in px of an image, of those in px of the image after resizing.
+    """Scale boxes from px of the resized image back to px of the original.
 
-    ``way`` is "longest" (its longest side has ``length``), "shortest" (its shortest, within
-    ``SHORT_AND_LONG``), "stretched" (both sides have it), "padded" (as longest, in the middle of a
-    square) or "factor" (every image by the same).
+    ``way`` is "longest" (the longest side became ``length``), "shortest" (the shortest side, see
+    ``SHORT_AND_LONG``), "stretched" (both sides), "padded" (the longest side, centred in a
+    square) or "factor" (all images by the same factor).
     """
     long, short = size.max(axis=1, keepdims=True), size.min(axis=1, keepdims=True)
     pad = np.zeros_like(boxes)
@@ -126,15 +126,15 @@ RESIZED = {
     "shortest": "resized to a shortest side of {0:g} px and a longest of at most "
     f"{SHORT_AND_LONG[1]} px",
     "stretched": "stretched to {0:g}x{0:g} px",
-    "padded": "resized to a longest side of {0:g} px in the middle of a square",
-    "factor": "made {2} by a factor of {1:.3g}",
+    "padded": "resized to a longest side of {0:g} px and centred in a square",
+    "factor": "scaled {2} by a factor of {1:.3g}",
 }
 
 
 def resized(evidence: Evidence) -> Iterator[str]:
-    """Boxes in pixels of the image as it was resized for the detector."""
+    """Boxes in pixels of the image resized for the detector, not scaled back."""
     best, as_is = evidence.best, evidence.fits
-    if not evidence.open_to_doubt:
+    if not evidence.many_misfits:
         return
     size = evidence.truth.sizes[best.image]
     far = best.boxes[:, :2] + best.boxes[:, 2:]
@@ -142,41 +142,41 @@ def resized(evidence: Evidence) -> Iterator[str]:
     larger = int(np.count_nonzero(size.max(axis=1) > 1.1 * reach))
     with np.errstate(invalid="ignore"):
         all_short = bool((1.1 * far <= size).all())
-    if reach <= TINY or (larger < FEW * len(best) and not all_short):
-        return  # boxes reach as far as the images do
+    if reach <= MAX_NORMALISED or (larger < MIN_FRACTION * len(best) and not all_short):
+        return  # coordinates cover the images
     way, length = _likeliest_size(evidence, reach)
     if not way:
         return
     fits = evidence.fits_as(_resized_boxes(best.boxes, size, way, length))
-    if explains(fits, as_is) and fits.sum() >= FEW * len(best):
-        how = "smaller" if length >= 1 else "larger"
-        told = RESIZED[way].format(length, max(length, 1 / length), how)
+    if explains(fits, as_is) and fits.sum() >= MIN_FRACTION * len(best):
+        how = "down" if length >= 1 else "up"
+        resizing = RESIZED[way].format(length, max(length, 1 / length), how)
         yield (
-            f"{int(as_is.sum()):,} of the best boxes of {counted(len(best), 'image')} fit a "
-            f"specimen as they stand, {int(fits.sum()):,} when read as pixels of an image "
-            f"{told}; the best boxes reach {reach:g} px, in images of up to "
+            f"{int(as_is.sum()):,} of the best detections of {counted(len(best), 'image')} fit a "
+            f"specimen as written, {int(fits.sum()):,} in pixels of an image "
+            f"{resizing}; the largest coordinate is {reach:g} px in images of up to "
             f"{np.nanmax(size):g} px: likely boxes of the resized image, not scaled back"
         )
 
 
 def _likeliest_size(evidence: Evidence, reach: float) -> tuple[str, float]:
-    """The way of resizing, and its length, under which a few best boxes fit specimens best.
+    """The resizing (way, length) under which a sample of best detections fits specimens best.
 
-    No way where those that fit are fewer than half of what a warning takes.
+    ("", 0) if fewer fit than half of what a warning needs.
     """
     best, truth = evidence.best, evidence.sampled_truth
-    few = np.linspace(0, len(best) - 1, min(len(best), RESIZED_SAMPLE)).astype(np.int64)
-    image, boxes = best.image[few], best.boxes[few]
+    sample = np.linspace(0, len(best) - 1, min(len(best), RESIZED_SAMPLE)).astype(np.int64)
+    image, boxes = best.image[sample], best.boxes[sample]
     size = evidence.truth.sizes[image]
-    # every pair of a best box and a specimen of its image
+    # every pair of a best detection and a specimen of its image
     start = np.searchsorted(truth.image, image)
     count = np.searchsorted(truth.image, image, side="right") - start
-    row = np.repeat(np.arange(len(few)), count)
+    row = np.repeat(np.arange(len(sample)), count)
     at = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count - start, count)
     specimen = truth.boxes[at]
     area = specimen[:, 2] * specimen[:, 3]
 
-    # a box cannot reach beyond the image that it is in
+    # coordinates cannot exceed the resized image
     lengths = [float(n) for n in LENGTHS if reach <= 1.02 * n + 1]
     tried = [(way, n) for n in lengths for way in ("longest", "stretched", "padded")]
     tried.append(("shortest", float(SHORT_AND_LONG[0])))
@@ -184,12 +184,12 @@ def _likeliest_size(evidence: Evidence, reach: float) -> tuple[str, float]:
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = np.sqrt(area / (boxes[row, 2] * boxes[row, 3]))[alone]
         side = size[row].max(axis=1)[alone] / factor
-    known = np.isfinite(side) & (side > 0) & np.isfinite(factor)
-    if known.any():
-        measured = float(np.round(np.median(side[known])))
-        tried += [("longest", measured), ("factor", float(np.median(factor[known])))]
+    usable = np.isfinite(side) & (side > 0) & np.isfinite(factor)
+    if usable.any():
+        measured = float(np.round(np.median(side[usable])))
+        tried += [("longest", measured), ("factor", float(np.median(factor[usable])))]
 
-    least, most, found = 0.5 * FEW * len(few), 0.0, ("", 0.0)
+    least, most, likeliest = 0.5 * MIN_FRACTION * len(sample), 0.0, ("", 0.0)
     for way, length in tried:
         read = _resized_boxes(boxes, size, way, length)[row]
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -197,20 +197,20 @@ def _likeliest_size(evidence: Evidence, reach: float) -> tuple[str, float]:
             far = np.minimum(read[:, :2] + read[:, 2:], specimen[:, :2] + specimen[:, 2:])
             shared = np.maximum(far - near, 0).prod(axis=1)
             iou = shared / (read[:, 2] * read[:, 3] + area - shared)
-        fit = np.zeros(len(few))
-        np.maximum.at(fit, row, np.where(iou >= OVERLAP, iou, 0.0))
+        fit = np.zeros(len(sample))
+        np.maximum.at(fit, row, np.where(iou >= FIT_IOU, iou, 0.0))
         if np.count_nonzero(fit) > least and fit.sum() > most:
-            most, found = float(fit.sum()), (way, length)
-    return found
+            most, likeliest = float(fit.sum()), (way, length)
+    return likeliest
 
 
 def outside(evidence: Evidence) -> Iterator[str]:
-    """Many boxes that end outside their image."""
+    """Many boxes that extend outside their image."""
     detections = evidence.predictions
-    count = int(evidence.beyond.sum())
-    if count and count >= OUTSIDE_SHARE * len(detections):
+    count = int(evidence.outside_image.sum())
+    if count and count >= OUTSIDE_FRACTION * len(detections):
         boxes = detections.boxes
-        row = int(np.flatnonzero(evidence.beyond)[0])
+        row = int(np.flatnonzero(evidence.outside_image)[0])
         size = evidence.truth.sizes[detections.image[row]]
         end = boxes[row, :2] + boxes[row, 2:]
         side = int(np.argmax(np.maximum(end - size, -boxes[row, :2])))
@@ -223,6 +223,6 @@ def outside(evidence: Evidence) -> Iterator[str]:
         if (boxes[:, 2:] >= boxes[:, :2]).all() and (boxes >= 0).all():
             cause = f"{LAYOUTS['corners']}, or {cause}"
         yield (
-            f"{percent(count, len(detections))} of boxes end outside their "
+            f"{percent(count, len(detections))} of boxes extend outside their "
             f"{size[0]:g}x{size[1]:g} image ({where}): likely {cause}"
         )

@@ -1,4 +1,4 @@
-"""One split's predictions beside its ground truth, as the warnings look at them."""
+"""Predictions of a split next to its ground truth: the evidence for warnings."""
 
 from __future__ import annotations
 
@@ -15,122 +15,124 @@ from benchmark_eval.scoring.detections import Detections
 from benchmark_eval.scoring.pairs import find_pairs
 
 SAMPLE = 2_000
-"""Best boxes (one an image, evenly over the images) that the other readings are tried on."""
-OVERLAP = 0.5
-"""IoU from which a box counts as fitting a specimen."""
-ENOUGH = 10
-"""Boxes that are right only under another reading before it is believed ..."""
-TIMES = 5
-"""... and how many times those that are right only as the file stands."""
-FEW = 0.1
-"""Share of best boxes that fit nothing below which no other reading is tried; also the share that
-must fit as another split's or a resized image's before that is believed."""
+"""Most best detections (one per image, evenly over the images) to test other readings on."""
+FIT_IOU = 0.5
+"""IoU from which a detection fits a specimen."""
+MIN_GAINED = 10
+"""Detections that must be correct only under the other reading to accept it ..."""
+MIN_GAINED_PER_LOST = 5
+"""... and how many per detection that is correct only under the expected reading."""
+MIN_FRACTION = 0.1
+"""Fraction of best detections that must fit nothing before other readings are tested; also the
+fraction that must fit as detections of another split or of a resized image."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One split's predictions beside its ground truth, and what several warnings look at."""
+    """Predictions of a split, its ground truth, and what several warnings derive from them."""
 
     predictions: Predictions
     truth: SplitTruth
     benchmark: Benchmark
 
     @cached_property
-    def beyond(self) -> Bools:
-        """One a detection: whether it ends more than 1 % and 1 px outside its image."""
+    def outside_image(self) -> Bools:
+        """Whether each detection extends more than 1 % + 1 px outside its image."""
         image, boxes = self.predictions.image, self.predictions.boxes
         slack = 0.01 * self.truth.sizes + 1
-        far = np.zeros(len(image), np.bool_)
+        outside = np.zeros(len(image), np.bool_)
         for side in (0, 1):
             start = boxes[:, side]
             with np.errstate(invalid="ignore"):
-                far |= start + boxes[:, 2 + side] > (self.truth.sizes + slack)[:, side][image]
-                far |= start < -slack[:, side][image]
-        return far
+                outside |= start + boxes[:, 2 + side] > (self.truth.sizes + slack)[:, side][image]
+                outside |= start < -slack[:, side][image]
+        return outside
 
     @cached_property
     def best(self) -> Detections:
-        """The best box of each image that holds a specimen, left-out categories included."""
-        kept, left = self.predictions, self.predictions.out_of_vocabulary
-        image, score = joined(kept.image, left.image), joined(kept.score, left.score)
+        """Best detection of each image with a specimen, out-of-vocabulary ones included."""
+        kept, rest = self.predictions, self.predictions.out_of_vocabulary
+        image, score = joined(kept.image, rest.image), joined(kept.score, rest.score)
         highest = np.full(len(self.truth.image_ids), -1.0)
         np.maximum.at(highest, image, score)
         highest[np.bincount(self.truth.image, minlength=len(highest)) == 0] = -1.0
         top = np.flatnonzero(score == highest[image])
         order = top[np.unique(image[top], return_index=True)[1]]
         order = order[np.linspace(0, len(order) - 1, min(len(order), SAMPLE)).astype(np.int64)]
-        category, boxes = joined(kept.category, left.category), joined(kept.boxes, left.boxes)
+        category, boxes = joined(kept.category, rest.category), joined(kept.boxes, rest.boxes)
         return ready(image[order], category[order], boxes[order], score[order])
 
     @cached_property
     def sampled_truth(self) -> SplitTruth:
-        """The ground truth of the images of ``best`` alone."""
+        """Ground truth of the images of ``best``."""
         return on_images(self.truth, self.best.image)
 
     @cached_property
     def best_pairs(self) -> tuple[Ints, Ints]:
-        """Rows of ``best`` and of ``sampled_truth`` that overlap."""
-        pairs = find_pairs(self.best, self.sampled_truth, OVERLAP)
-        fit = pairs.iou >= OVERLAP
+        """Rows of ``best`` and of ``sampled_truth`` that fit each other."""
+        pairs = find_pairs(self.best, self.sampled_truth, FIT_IOU)
+        fit = pairs.iou >= FIT_IOU
         return pairs.detection[fit], pairs.truth[fit]
 
     @cached_property
     def fits(self) -> Bools:
-        """Which of the best boxes fit a specimen (crowd is specimens too) as they stand."""
+        """Whether each best detection fits a specimen, crowd included, as written."""
         fits = np.zeros(len(self.best), np.bool_)
         fits[self.best_pairs[0]] = True
         return fits
 
     @property
-    def open_to_doubt(self) -> bool:
-        """Whether so many best boxes fit nothing that another reading is worth a look."""
-        return int(np.count_nonzero(~self.fits)) >= max(ENOUGH, FEW * len(self.fits))
+    def many_misfits(self) -> bool:
+        """Whether enough best detections fit nothing to test other readings."""
+        n_misfits = int(np.count_nonzero(~self.fits))
+        return n_misfits >= max(MIN_GAINED, MIN_FRACTION * len(self.fits))
 
     def fits_as(self, boxes: Floats) -> Bools:
-        """Which best boxes fit a specimen when their coordinates are read as ``boxes``."""
+        """Whether each best detection fits a specimen if its coordinates are ``boxes``."""
         known = np.isfinite(boxes[:, 0]) & np.isfinite(boxes[:, 1])
         known &= (boxes[:, 2] > 0) & (boxes[:, 3] > 0)
         return self._fits_of(known, boxes, self.best.image, self.sampled_truth)
 
     def fits_in(self, other: SplitTruth) -> Bools:
-        """Which best boxes fit a specimen of another split, on the image of the same id."""
+        """Whether each best detection fits a specimen of another split under the same image id."""
         image = rows_of_images(self.truth.image_ids[self.best.image], other)
         return self._fits_of(image >= 0, self.best.boxes, image, on_images(other, image))
 
     def _fits_of(self, keep: Bools, boxes: Floats, image: Ints, truth: SplitTruth) -> Bools:
+        """Whether each box of ``keep`` fits annotations of ``truth``; False for the others."""
         read = ready(image[keep], self.best.category[keep], boxes[keep], self.best.score[keep])
-        pairs = find_pairs(read, truth, OVERLAP)
+        pairs = find_pairs(read, truth, FIT_IOU)
         fits = np.zeros(len(boxes), np.bool_)
-        fits[np.flatnonzero(keep)[pairs.detection[pairs.iou >= OVERLAP]]] = True
+        fits[np.flatnonzero(keep)[pairs.detection[pairs.iou >= FIT_IOU]]] = True
         return fits
 
 
 def ready(image: Ints, category: Ints, boxes: Floats, score: Floats) -> Detections:
-    """Boxes as ``find_pairs`` takes them; their order by score is not needed for that."""
+    """Boxes as ``find_pairs`` expects them, which needs no order by score."""
     none = np.zeros(len(image), np.int64)
     area = boxes[:, 2] * boxes[:, 3]
     return Detections(image, category, boxes, area, score, none, none, none, none)
 
 
-def joined(kept: Any, left: Any) -> Any:
-    """Two columns as one, without a copy where the second is empty."""
-    return np.concatenate([kept, left]) if len(left) else kept
+def joined(first: Any, second: Any) -> Any:
+    """Concatenate two columns, without a copy if the second is empty."""
+    return np.concatenate([first, second]) if len(second) else first
 
 
 def explains(otherwise: Bools, as_is: Bools) -> bool:
-    """Whether a reading is right where the file as it stands is not, and hardly ever the reverse.
+    """Whether another reading is often correct where the expected one is not, rarely the reverse.
 
-    Sound files of bad models have few of the first and more of the second.
+    Valid files of bad models have few cases of the first and more of the second.
     """
     gained = int(np.count_nonzero(otherwise & ~as_is))
     lost = int(np.count_nonzero(as_is & ~otherwise))
-    return gained >= ENOUGH and gained >= TIMES * lost
+    return gained >= MIN_GAINED and gained >= MIN_GAINED_PER_LOST * lost
 
 
 def on_images(truth: SplitTruth, images: Ints) -> SplitTruth:
-    """The annotations on ``images`` (rows of ``image_ids``; -1 is none)."""
-    wanted = np.zeros(len(truth.image_ids), np.bool_)
-    wanted[images[images >= 0]] = True
-    keep = wanted[truth.image]
+    """The annotations on ``images`` (rows of ``image_ids``; -1 is ignored)."""
+    selected = np.zeros(len(truth.image_ids), np.bool_)
+    selected[images[images >= 0]] = True
+    keep = selected[truth.image]
     columns = ("image", "category", "boxes", "area", "crowd")
     return replace(truth, **{name: getattr(truth, name)[keep] for name in columns})

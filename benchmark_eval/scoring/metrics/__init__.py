@@ -1,1 +1,1 @@
-"""Metric families, one file each: pure functions from columns and matches to a typed result."""
+"""Metric families, one file each: pure functions from a split's data to a typed result."""

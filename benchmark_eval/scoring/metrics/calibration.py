@@ -1,4 +1,4 @@
-"""Whether confidence means what it says."""
+"""Calibration: agreement of confidence and precision."""
 
 from __future__ import annotations
 
@@ -12,28 +12,42 @@ BINS = 10
 
 
 def calibration(data: SplitData) -> Calibration:
-    """Expected calibration error over ten bins of confidence (benchmark evaluator).
+    """Expected calibration error (ECE) over ten bins of confidence.
 
-    Over hits and false positives; boxes on crowd regions are left out. A bin holds the scores
-    from its lower edge (included) to its upper; ECE is the mean over boxes of the distance
-    between the bin's mean confidence and its share of hits.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+
+    Returns
+    -------
+    Calibration
+        ``ECE`` and ``mean_confidence`` are None without evaluated detections,
+        ``accuracy_per_bin`` is None for an empty bin.
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1. Over the true and false positives of the
+    localisation matching; detections ignored on crowd regions do not count. Species is ignored.
+    With bin b of n_b detections, each bin including its lower edge,
+    ECE = sum over b of n_b / n * abs(mean confidence - fraction of true positives).
     """
-    score = data.detections.score[data.local.judged]
-    hit = data.is_tp[data.local.judged]
+    score = data.detections.score[data.local.evaluated]
+    is_tp = data.is_tp[data.local.evaluated]
     inner = np.linspace(0, 1, BINS + 1)[1:-1]
     which = np.searchsorted(inner, score, side="right")
     count = np.bincount(which, minlength=BINS)
-    shares: list[float | None] = [None] * BINS
+    accuracy: list[float | None] = [None] * BINS
     error = 0.0
     for b in np.flatnonzero(count).tolist():
         inside = which == b
-        share_of_hits = float(np.count_nonzero(hit[inside])) / int(count[b])
-        shares[b] = share_of_hits
-        error += int(count[b]) / len(score) * abs(float(score[inside].mean()) - share_of_hits)
+        precision = float(np.count_nonzero(is_tp[inside])) / int(count[b])
+        accuracy[b] = precision
+        error += int(count[b]) / len(score) * abs(float(score[inside].mean()) - precision)
     return Calibration(
         ECE=error if len(score) else None,
         mean_confidence=mean(score),
         confidence_histogram=count.tolist(),
-        accuracy_per_bin=shares,
+        accuracy_per_bin=accuracy,
         n_predictions=len(score),
     )

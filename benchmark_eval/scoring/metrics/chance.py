@@ -1,4 +1,4 @@
-"""Are wrong names near misses, or no better than chance."""
+"""Misidentifications against chance: how often they have the correct genus or tribe."""
 
 from __future__ import annotations
 
@@ -11,36 +11,53 @@ from benchmark_eval.scoring.split_data import SplitData
 
 
 def chance(data: SplitData) -> Chance:
-    """How often a wrong name is in the right genus or tribe, against chance (ours).
+    """How often a misidentification has the correct genus or tribe, and how often by chance.
 
-    Chance: the wrong name is drawn from the labels that the model gives to the split's hits,
-    without the true one. With f the share of each label, a hit of true species s is expected
-    in the right genus with (sum of f over the other species of its genus) / (1 - f_s).
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+
+    Returns
+    -------
+    Chance
+        Observed and expected fraction and their ratio (enrichment), for genus and tribe. None
+        without misidentifications; enrichment is None if the expected fraction is 0.
+
+    Notes
+    -----
+    Ours. Over true positives of the localisation matching with a wrong species. By chance, the
+    wrong species is drawn from the species that the model predicts for the true positives of
+    the split, excluding the true one. With f_t the fraction of true positives predicted as
+    species t, a true positive of species s is expected in the correct genus with probability
+    (sum of f_t over the other species t of the genus of s) / (1 - f_s); ``expected_genus`` is the
+    mean over misidentified true positives.
     """
     categories = data.categories
     wrong = ~data.agreement.species
     true = data.gt_category[wrong]
-    named = categories.name_code[data.pred_category]
-    f = np.bincount(named, minlength=int(categories.name_code.max(initial=0)) + 1) / max(
-        len(named), 1
+    predicted = categories.name_code[data.pred_category]
+    f = np.bincount(predicted, minlength=int(categories.name_code.max(initial=0)) + 1) / max(
+        len(predicted), 1
     )
     f_true = f[categories.name_code[true]]
 
-    def rank(code: Codes, right: Bools) -> tuple[float | None, float | None]:
+    def rank(code: Codes, correct: Bools) -> tuple[float | None, float | None]:
+        """Observed and expected fraction at one rank."""
         if not len(true):
             return None, None
-        # names, not ids: two ids of one name must not count its label share twice
-        _, one_a_name = np.unique(categories.name_code, return_index=True)
-        of_rank = code[one_a_name]
+        # names, not ids: two ids of one name must not count its f twice
+        _, first_of_name = np.unique(categories.name_code, return_index=True)
+        of_rank = code[first_of_name]
         ranked = of_rank >= 0
         total = np.bincount(
             of_rank[ranked],
-            weights=f[categories.name_code[one_a_name]][ranked],
+            weights=f[categories.name_code[first_of_name]][ranked],
             minlength=int(code.max(initial=0)) + 1,
         )
         others = np.where(code[true] >= 0, total[code[true]] - f_true, 0.0)
         expected = np.maximum(others, 0.0) / (1 - f_true)
-        return share(int(right[wrong].sum()), len(true)), mean(expected)
+        return share(int(correct[wrong].sum()), len(true)), mean(expected)
 
     genus, genus_chance = rank(categories.genus_code, data.agreement.genus)
     tribe, tribe_chance = rank(categories.tribe_code, data.agreement.tribe)

@@ -1,4 +1,4 @@
-"""Whether rare species are served as well as abundant ones."""
+"""Class imbalance: AP of species with many and with few training images."""
 
 from __future__ import annotations
 
@@ -17,11 +17,29 @@ MIN_SPECIES = 4
 def class_imbalance(
     benchmark: Benchmark, split: str, per_species: dict[str, SpeciesScore]
 ) -> ClassImbalance:
-    """Mean AP of the head, medium and tail species by training images, gap and correlation.
+    """Mean AP of head, medium and tail species by training images, their gap, a correlation.
 
-    Over scored species with training images, ranked by distinct training images, ties by
-    category id: rank <= n/4 is tail, > 3n/4 head (benchmark evaluator, but for unscored species
-    and for ties; see docs/deviations.md).
+    Parameters
+    ----------
+    benchmark : Benchmark
+        Supplies the number of training images of each species.
+    split : str
+        Name of the split.
+    per_species : dict of str to SpeciesScore
+        AP of each listed species, by category id.
+
+    Returns
+    -------
+    ClassImbalance
+        Empty without training annotations; only ``n_species_evaluated`` below four species.
+        Correlations are None if AP or the numbers of images are constant.
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1, except for unscored species and ties (deviations 2
+    and 3 in docs/deviations.md). Scored species with training images are ranked by their number
+    of distinct training images, ties by category id. With n species, rank <= n/4 is tail,
+    rank > 3n/4 is head, the rest medium. Correlations are Pearson's r over species.
     """
     train = benchmark.train
     if train is None or not len(train.image) or not per_species:
@@ -42,14 +60,14 @@ def class_imbalance(
     rank = np.empty(n, np.int64)
     rank[np.argsort(images, kind="stable")] = np.arange(1, n + 1)
     tail, head = rank <= n * 0.25, rank > n * 0.75
-    found: dict[str, Any] = {"n_species_evaluated": n}
+    values: dict[str, Any] = {"n_species_evaluated": n}
     for tier, inside in (("head", head), ("medium", ~tail & ~head), ("tail", tail)):
-        found[f"{tier}_n_species"] = int(inside.sum())
-        found[f"{tier}_AP_50"] = float(ap_50[inside].mean())
-        found[f"{tier}_AP_50_95"] = float(ap_50_95[inside].mean())
-        found[f"{tier}_min_train_imgs"] = int(images[inside].min())
-        found[f"{tier}_max_train_imgs"] = int(images[inside].max())
+        values[f"{tier}_n_species"] = int(inside.sum())
+        values[f"{tier}_AP_50"] = float(ap_50[inside].mean())
+        values[f"{tier}_AP_50_95"] = float(ap_50_95[inside].mean())
+        values[f"{tier}_min_train_imgs"] = int(images[inside].min())
+        values[f"{tier}_max_train_imgs"] = int(images[inside].max())
     for key, ap in (("AP_50", ap_50), ("AP_50_95", ap_50_95)):
-        found[f"head_minus_tail_{key}"] = found[f"head_{key}"] - found[f"tail_{key}"]
-        found[f"{key}_train_count_correlation"] = pearson(images.astype(np.float64), ap)
-    return ClassImbalance(**found)
+        values[f"head_minus_tail_{key}"] = values[f"head_{key}"] - values[f"tail_{key}"]
+        values[f"{key}_train_count_correlation"] = pearson(images.astype(np.float64), ap)
+    return ClassImbalance(**values)

@@ -1,4 +1,4 @@
-"""Which species are taken for which: the most frequent wrong names."""
+"""The most frequent confusions between species."""
 
 from __future__ import annotations
 
@@ -9,10 +9,21 @@ from benchmark_eval.scoring.split_data import SplitData
 
 
 def confusions(data: SplitData) -> list[Confusion]:
-    """The ten most frequent pairs of true and wrong species over hits (ours).
+    """The most frequent pairs of true and wrong species over true positives.
 
-    Most frequent first, then by the true and the named category id. From the split's
-    localisation matching.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+
+    Returns
+    -------
+    list of Confusion
+        At most ``LISTED`` pairs by descending count, then true, then predicted category id.
+
+    Notes
+    -----
+    Ours. Over the true positives of the localisation matching.
     """
     categories = data.categories
     wrong = ~data.agreement.species
@@ -21,17 +32,17 @@ def confusions(data: SplitData) -> list[Confusion]:
         data.gt_category[wrong] * k + data.pred_category[wrong], return_counts=True
     )
     most = np.argsort(-count, kind="stable")[:LISTED]
-    found = np.bincount(data.gt_category, minlength=k)
+    n_matched_tp = np.bincount(data.gt_category, minlength=k)
     genus = categories.genus_code
     return [
         Confusion(
             gt_species=categories.names[true],
-            pred_species=categories.names[named],
+            pred_species=categories.names[predicted],
             n=int(n),
-            n_matched_tp=int(found[true]),
-            same_genus=bool(genus[true] == genus[named] and genus[true] >= 0),
+            n_matched_tp=int(n_matched_tp[true]),
+            same_genus=bool(genus[true] == genus[predicted] and genus[true] >= 0),
         )
-        for (true, named), n in zip(
+        for (true, predicted), n in zip(
             (divmod(p, k) for p in pair[most].tolist()), count[most].tolist(), strict=True
         )
     ]

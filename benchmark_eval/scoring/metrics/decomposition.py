@@ -1,4 +1,4 @@
-"""Finding against naming: what share of specimens is lost to which."""
+"""Detection versus classification: fractions of specimens missed and misidentified."""
 
 from __future__ import annotations
 
@@ -14,24 +14,39 @@ from benchmark_eval.scoring.pairs import find_pairs
 from benchmark_eval.scoring.split_data import SplitData
 
 RATIO_NOTE = (
-    "class-agnostic AP is no upper bound of joint AP (duplicates under other names lower it), "
-    "so this ratio can be negative; read classification_loss"
+    "class-agnostic AP is no upper bound of joint AP (duplicate detections as other species lower "
+    "it), so this ratio can be negative; use classification_loss"
 )
 
 
 def open_vocabulary_recall(data: SplitData, predictions: Predictions) -> float | None:
-    """Detection recall with every box, those of categories that the split does not list too.
+    """Detection recall that also counts out-of-vocabulary detections.
 
-    The benchmark's evaluator leaves the latter out before it looks for hits. On a split of few
-    listed species a beetle that was found under another name then counts as not found; this
-    number tells the two apart (ours).
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split, without out-of-vocabulary detections.
+    predictions : Predictions
+        The predictions of the split; ``out_of_vocabulary`` holds the detections of species that
+        the split does not list.
+
+    Returns
+    -------
+    float or None
+        Fraction of scored specimens detected, None without scored specimens.
+
+    Notes
+    -----
+    Ours. The benchmark's evaluator drops out-of-vocabulary detections before matching. On a
+    split that lists few species, a beetle detected as another species then counts as missed.
+    Here the same matching runs on all detections.
     """
     if not predictions.n_out_of_vocabulary:
         return share(len(data.local.true_positive), data.truth.n_scored)
     detections = order_detections(predictions.with_out_of_vocabulary(), len(data.categories.ids))
     pairs = find_pairs(detections, data.truth, data.local.iou)
-    found = localise(detections, data.truth, pairs, data.local.iou)
-    return share(len(found.true_positive), data.truth.n_scored)
+    local = localise(detections, data.truth, pairs, data.local.iou)
+    return share(len(local.true_positive), data.truth.n_scored)
 
 
 def decomposition(
@@ -40,26 +55,46 @@ def decomposition(
     joint_ap_50: float | None,
     detection_only_ap_50: float | None,
 ) -> Decomposition:
-    """Detection recall, accuracy given detection and their products (benchmark evaluator).
+    """Detection recall, accuracy given detection, their products and what is lost at each step.
 
-    From the localisation matching; recalls are None without scored specimens, accuracies
-    without hits. The two APs are those of the COCO suites, class-aware and class-agnostic.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+    predictions : Predictions
+        The predictions of the split, for ``detection_recall_open_vocabulary``.
+    joint_ap_50, detection_only_ap_50 : float or None
+        AP at IoU 0.50 of the COCO suite and of the class-agnostic suite.
+
+    Returns
+    -------
+    Decomposition
+        Recalls are None without scored specimens, accuracies None without true positives.
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1, and its README; ``localisation_loss``,
+    ``mean_confidence_matched`` and ``median_iou_matched`` are ours. From the localisation
+    matching: detection_recall = n_matched_tp / n_gt; accuracies are fractions of the true
+    positives, <rank>_recall fractions of the specimens. localisation_loss = 1 - detection_recall
+    (missed), classification_loss = detection_recall - species_recall (misidentified),
+    classification_loss_ratio = 1 - joint_AP_50 / detection_only_AP_50, not clamped.
     """
-    n_gt, n_hits = data.truth.n_scored, len(data.local.true_positive)
+    n_gt, n_tp = data.truth.n_scored, len(data.local.true_positive)
     species, genus, tribe = (
-        int(right.sum())
-        for right in (data.agreement.species, data.agreement.genus, data.agreement.tribe)
+        int(correct.sum())
+        for correct in (data.agreement.species, data.agreement.genus, data.agreement.tribe)
     )
-    recall, species_recall = share(n_hits, n_gt), share(species, n_gt)
+    recall, species_recall = share(n_tp, n_gt), share(species, n_gt)
     loss_ratio = ratio(joint_ap_50, detection_only_ap_50)
     return Decomposition(
         n_gt=n_gt,
-        n_matched_tp=n_hits,
+        n_matched_tp=n_tp,
         detection_recall=recall,
         detection_recall_open_vocabulary=open_vocabulary_recall(data, predictions),
-        classification_given_detection_acc=share(species, n_hits),
-        acc_genus_given_det=share(genus, n_hits),
-        acc_tribe_given_det=share(tribe, n_hits),
+        classification_given_detection_acc=share(species, n_tp),
+        acc_genus_given_det=share(genus, n_tp),
+        acc_tribe_given_det=share(tribe, n_tp),
         species_recall=species_recall,
         genus_recall=share(genus, n_gt),
         tribe_recall=share(tribe, n_gt),
@@ -70,6 +105,6 @@ def decomposition(
         classification_loss_ratio=difference(1.0, loss_ratio),
         classification_loss_ratio_note=RATIO_NOTE,
         mean_confidence_matched=mean(data.detections.score[data.local.true_positive]),
-        median_iou_matched=float(np.median(data.local.matched_iou)) if n_hits else None,
+        median_iou_matched=float(np.median(data.local.matched_iou)) if n_tp else None,
         is_species_meaningful=data.truth.name in SPECIES_SPLITS,
     )

@@ -1,4 +1,4 @@
-"""Does a model fail on a taxon or on a photograph: recall and naming by specimens per image."""
+"""Density strata: recall and species accuracy by specimens per image."""
 
 from __future__ import annotations
 
@@ -11,14 +11,28 @@ from benchmark_eval.results.schema import Density, DensityStrata, DensityStratum
 from benchmark_eval.scoring.split_data import SplitData
 
 FEW = 10
-"""Most specimens of an image in the middle stratum."""
+"""Largest number of specimens per image in the stratum "2 to 10"."""
 
 
 def density(data: SplitData) -> Density:
-    """Recall and naming for images of 1, 2 to 10, > 10 and > 1 specimens, crowd counted.
+    """Recall and species accuracy on images of 1, 2 to 10, > 10 and > 1 specimens.
 
-    Pooled over specimens, and as a mean over the images that hold a scored specimen. On
-    semantic_ood also for each band's specimens. From the split's localisation matching.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+
+    Returns
+    -------
+    Density
+        Each stratum pooled over specimens and as a mean over images. On semantic_ood also for
+        the specimens of each distance band. Undefined fractions are None.
+
+    Notes
+    -----
+    Ours. From the localisation matching. Crowd annotations count as specimens of an image, but
+    only scored specimens are evaluated. Means over images use the images with a scored specimen
+    of the stratum; that of species accuracy the images with a true positive.
     """
     truth = data.truth
     everything = np.ones(len(truth.image), np.bool_)
@@ -30,18 +44,18 @@ def density(data: SplitData) -> Density:
 
 
 def _strata(data: SplitData, keep: Bools) -> DensityStrata:
-    """The strata over the ground truth rows ``keep``."""
+    """The strata of the annotations ``keep``."""
     truth = data.truth
     n_images = len(truth.image_ids)
     specimens = np.bincount(truth.image, minlength=n_images)
     n_gt = np.bincount(truth.image[keep & ~truth.crowd], minlength=n_images)
-    kept_hit = keep[data.local.matched_truth]
+    kept = keep[data.local.matched_truth]
     image = truth.image[data.local.matched_truth]
-    n_hits = np.bincount(image[kept_hit], minlength=n_images)
-    n_right = np.bincount(image[kept_hit & data.agreement.species], minlength=n_images)
+    n_tp = np.bincount(image[kept], minlength=n_images)
+    n_correct = np.bincount(image[kept & data.agreement.species], minlength=n_images)
 
     def stratum(inside: Bools) -> DensityStratum:
-        return _stratum(inside & (n_gt > 0), n_gt, n_hits, n_right)
+        return _stratum(inside & (n_gt > 0), n_gt, n_tp, n_correct)
 
     return DensityStrata(
         one=stratum(specimens == 1),
@@ -51,19 +65,20 @@ def _strata(data: SplitData, keep: Bools) -> DensityStrata:
     )
 
 
-def _stratum(images: Bools, n_gt: Ints, n_hits: Ints, n_right: Ints) -> DensityStratum:
-    gt, hits, right = n_gt[images], n_hits[images], n_right[images]
-    with_hit = hits > 0
-    each: Floats = right[with_hit] / hits[with_hit]
+def _stratum(images: Bools, n_gt: Ints, n_tp: Ints, n_correct: Ints) -> DensityStratum:
+    """One stratum: the selected ``images``, with counts per image."""
+    gt, tp, correct = n_gt[images], n_tp[images], n_correct[images]
+    with_tp = tp > 0
+    accuracy: Floats = correct[with_tp] / tp[with_tp]
     return DensityStratum(
         n_images=len(gt),
-        n_images_with_tp=int(with_hit.sum()),
+        n_images_with_tp=int(with_tp.sum()),
         n_gt=int(gt.sum()),
-        n_matched_tp=int(hits.sum()),
-        recall=share(int(hits.sum()), int(gt.sum())),
-        classification_given_detection_acc=share(int(right.sum()), int(hits.sum())),
-        species_recall=share(int(right.sum()), int(gt.sum())),
-        image_mean_recall=mean(hits / gt),
-        image_mean_classification_given_detection_acc=mean(each),
-        image_mean_species_recall=mean(right / gt),
+        n_matched_tp=int(tp.sum()),
+        recall=share(int(tp.sum()), int(gt.sum())),
+        classification_given_detection_acc=share(int(correct.sum()), int(tp.sum())),
+        species_recall=share(int(correct.sum()), int(gt.sum())),
+        image_mean_recall=mean(tp / gt),
+        image_mean_classification_given_detection_acc=mean(accuracy),
+        image_mean_species_recall=mean(correct / gt),
     )

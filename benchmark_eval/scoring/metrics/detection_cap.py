@@ -1,4 +1,4 @@
-"""What COCO's cap of 100 detections an image hides on dense plates."""
+"""Effect of COCO's cap of 100 detections per image on dense images."""
 
 from __future__ import annotations
 
@@ -13,9 +13,23 @@ HIGHER_CAP = 300
 
 
 def detection_cap(data: SplitData, suite: Suite, match: Match) -> DetectionCap:
-    """Class-agnostic AR at caps of 100 and 300 and without one, and how many boxes that is (ours).
+    """Class-agnostic AR at caps of 100 and 300 and without a cap.
 
-    ``suite`` and ``match`` are the class-agnostic ones of the split.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+    suite, match : Suite, Match
+        Class-agnostic suite of the split and its COCO matching, which has no cap.
+
+    Returns
+    -------
+    DetectionCap
+        The three ARs, the number of images above 100 detections, and of detections beyond.
+
+    Notes
+    -----
+    Ours. AR_100 equals ``class_agnostic.AR_100``.
     """
     per_image = np.bincount(data.detections.image, minlength=len(data.truth.image_ids))
     over = np.maximum(per_image - CAPS[-1], 0)

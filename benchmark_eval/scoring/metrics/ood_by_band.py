@@ -1,4 +1,4 @@
-"""Unseen species by taxonomic distance: each band scored alone on the images that hold it."""
+"""Unseen species by taxonomic distance: each band evaluated on its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,28 @@ from benchmark_eval.scoring.split_data import SplitData, agreement
 
 
 def ood_by_band(data: SplitData, suite: Suite, match: Match, score: Scorer) -> OodByBand:
-    """Class-agnostic AP and AR, agreement and confidence per distance band (benchmark evaluator).
+    """Class-agnostic AP and AR, taxonomic agreement and confidence per distance band.
 
-    A band is its annotations alone (crowd as crowd; other bands' annotations dropped), the
-    images that hold at least one, and every prediction on them. ``suite`` and ``match`` are the
-    split's class-agnostic ones; they serve a band wherever its images hold nothing else.
-    ``score`` is the engine.
+    Parameters
+    ----------
+    data : SplitData
+        One model on semantic_ood.
+    suite, match : Suite, Match
+        Class-agnostic suite of the split and its COCO matching.
+    score : Scorer
+        The engine that turns a matching into precision and recall.
+
+    Returns
+    -------
+    OodByBand
+        The bands with annotations, nearest first.
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1. A band is evaluated on its own annotations (crowd
+    as crowd; annotations of other bands removed), the images that contain at least one of them,
+    and every detection on these images. Matchings of the split are reused for a band whose
+    images contain no other annotations; otherwise both matchings are repeated.
     """
     return OodByBand(
         by_band={name: _band(data, suite, match, keep, score) for name, keep in band_rows(data)}
@@ -27,7 +43,7 @@ def ood_by_band(data: SplitData, suite: Suite, match: Match, score: Scorer) -> O
 
 
 def band_rows(data: SplitData) -> list[tuple[str, Bools]]:
-    """The bands that the split's annotations hold, nearest first, with their annotations."""
+    """Each band with annotations, nearest first, and whether each annotation belongs to it."""
     band = np.array([*data.categories.distance_band, ""])
     listed = np.zeros(len(band), np.bool_)
     listed[data.truth.listed] = True
@@ -37,7 +53,7 @@ def band_rows(data: SplitData) -> list[tuple[str, Bools]]:
 
 
 def band_suite(data: SplitData, suite: Suite, keep: Bools) -> tuple[Suite, Bools]:
-    """The class-agnostic suite on the annotations ``keep``, and whether each detection is in."""
+    """The suite restricted to the annotations ``keep``; whether each detection is included."""
     images = np.zeros(len(data.truth.image_ids), np.bool_)
     images[data.truth.image[keep]] = True
     inside = images[data.detections.image]
@@ -56,21 +72,22 @@ def band_ap(scores: Scores) -> tuple[float | None, float | None, float | None]:
 
 
 def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Scorer) -> OodBand:
+    """Evaluate the annotations ``keep`` of one band."""
     truth, detections = data.truth, data.detections
-    ours, inside = band_suite(data, suite, keep)
+    restricted, inside = band_suite(data, suite, keep)
     images = np.unique(truth.image[keep])
     mixed = bool((~keep & np.isin(truth.image, images)).any())
     if mixed:
-        match = match_coco(ours, detections, truth, data.pairs)
+        match = match_coco(restricted, detections, truth, data.pairs)
         pairs = data.pairs.subset(keep[data.pairs.truth])
         local = localise(detections, truth, pairs, data.local.iou)
     else:
         local = data.local
-    ap_50, ap_50_95, ar_100 = band_ap(score(ours, detections, truth, match, 1))
+    ap_50, ap_50_95, ar_100 = band_ap(score(restricted, detections, truth, match, 1))
     of_band = keep[local.matched_truth]
-    hit, matched_truth = local.true_positive[of_band], local.matched_truth[of_band]
-    agree = agreement(data.categories, detections.category[hit], truth.category[matched_truth])
-    n = len(hit)
+    tp, matched_truth = local.true_positive[of_band], local.matched_truth[of_band]
+    agree = agreement(data.categories, detections.category[tp], truth.category[matched_truth])
+    n = len(tp)
     return OodBand(
         n_species=len(np.unique(truth.category[keep])),
         n_annotations=int(keep.sum()),
@@ -82,6 +99,6 @@ def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Score
         correct_genus=share(int(agree.genus.sum()), n),
         correct_tribe=share(int(agree.tribe.sum()), n),
         correct_subfamily=share(int(agree.subfamily.sum()), n),
-        mean_confidence_matched=mean(detections.score[hit]),
+        mean_confidence_matched=mean(detections.score[tp]),
         mean_confidence_all_preds=mean(detections.score[inside]),
     )

@@ -1,4 +1,4 @@
-"""What a user gets who keeps only boxes of at least some confidence."""
+"""Operating points: precision and recall at a confidence threshold."""
 
 from __future__ import annotations
 
@@ -12,19 +12,32 @@ from benchmark_eval.scoring.split_data import SplitData
 
 
 def operating_point(data: SplitData) -> OperatingPoint:
-    """Precision, recall, F1, species recall and false alarms at cuts of confidence (ours).
+    """Precision, recall, F1, species recall and false positives at confidence thresholds.
 
-    The localisation matching serves every cut: as better detections choose first, dropping the
-    worse ones changes no match. The best F1 is sought over all scores that occur; on a tie the
-    highest confidence wins.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+
+    Returns
+    -------
+    OperatingPoint
+        At the threshold of the best F1, at 0.25 and 0.50, and the curve over 0.00, 0.01, ..., 1.00.
+        Precision is None without detections, recall and F1 None without scored specimens.
+
+    Notes
+    -----
+    Ours. Detections with a score >= the threshold are kept. The localisation matching serves
+    every threshold: higher scores match first, so removing lower ones changes no match. The best
+    F1 is searched over all scores that occur; on ties the highest threshold wins.
     """
-    cuts = _Thresholds(data)
+    thresholds = _Thresholds(data)
     grid = np.arange(101) / 100
-    curve = [cuts.at(float(c)) for c in grid]
+    curve = [thresholds.at(float(c)) for c in grid]
     return OperatingPoint(
-        best_F1=cuts.best(),
-        at_25=cuts.at(0.25),
-        at_50=cuts.at(0.5),
+        best_F1=thresholds.best(),
+        at_25=thresholds.at(0.25),
+        at_50=thresholds.at(0.5),
         curve=OperatingCurve(
             confidence=grid.tolist(),
             precision=[p.precision for p in curve],
@@ -37,45 +50,48 @@ def operating_point(data: SplitData) -> OperatingPoint:
 
 
 def _scores_of(rows: Ints, detections: Detections) -> Floats:
-    """Scores of some detections, ascending."""
-    wanted = np.zeros(len(detections), np.bool_)
-    wanted[rows] = True
+    """Scores of the detections ``rows``, ascending."""
+    selected = np.zeros(len(detections), np.bool_)
+    selected[rows] = True
     order = detections.best_first[::-1]
-    return detections.score[order[wanted[order]]]
+    return detections.score[order[selected[order]]]
 
 
 class _Thresholds:
-    """Scores ascending, with how many of each kind stand at or above each."""
+    """Ascending scores of evaluated detections, true positives and correct identifications."""
 
     def __init__(self, data: SplitData) -> None:
         local = data.local
-        self.judged = _scores_of(local.judged, data.detections)
-        self.hits = _scores_of(local.true_positive, data.detections)
-        self.right = _scores_of(local.true_positive[data.agreement.species], data.detections)
+        self.evaluated = _scores_of(local.evaluated, data.detections)
+        self.true_positive = _scores_of(local.true_positive, data.detections)
+        self.correct = _scores_of(local.true_positive[data.agreement.species], data.detections)
         self.n_gt = data.truth.n_scored
         self.n_images = len(data.truth.image_ids)
 
-    def _above(self, scores: Floats, cut: Floats) -> Ints:
-        return len(scores) - np.searchsorted(scores, cut, side="left")
+    def _kept(self, scores: Floats, threshold: Floats) -> Ints:
+        """Number of scores at or above each threshold."""
+        return len(scores) - np.searchsorted(scores, threshold, side="left")
 
     def at(self, confidence: float) -> OperatingPointAt:
-        kept, hits, right = (
-            int(self._above(scores, np.array(confidence)))
-            for scores in (self.judged, self.hits, self.right)
+        """The operating point at one threshold."""
+        kept, tp, correct = (
+            int(self._kept(scores, np.array(confidence)))
+            for scores in (self.evaluated, self.true_positive, self.correct)
         )
         return OperatingPointAt(
             confidence=confidence,
             n_detections=kept,
-            precision=share(hits, kept),
-            recall=share(hits, self.n_gt),
-            F1=share(2 * hits, kept + self.n_gt) if self.n_gt else None,
-            species_recall=share(right, self.n_gt),
-            false_positives_per_image=share(kept - hits, self.n_images),
+            precision=share(tp, kept),
+            recall=share(tp, self.n_gt),
+            F1=share(2 * tp, kept + self.n_gt) if self.n_gt else None,
+            species_recall=share(correct, self.n_gt),
+            false_positives_per_image=share(kept - tp, self.n_images),
         )
 
     def best(self) -> OperatingPointAt:
-        cuts = self.judged[first_of_run(self.judged)][::-1]
-        if not len(cuts) or not self.n_gt:
+        """The operating point with the highest F1."""
+        thresholds = self.evaluated[first_of_run(self.evaluated)][::-1]
+        if not len(thresholds) or not self.n_gt:
             return OperatingPointAt(
                 confidence=None,
                 n_detections=0,
@@ -85,5 +101,6 @@ class _Thresholds:
                 species_recall=None,
                 false_positives_per_image=None,
             )
-        f1 = 2 * self._above(self.hits, cuts) / (self._above(self.judged, cuts) + self.n_gt)
-        return self.at(float(cuts[int(np.argmax(f1))]))
+        n_tp, n_kept = (self._kept(s, thresholds) for s in (self.true_positive, self.evaluated))
+        f1 = 2 * n_tp / (n_kept + self.n_gt)
+        return self.at(float(thresholds[int(np.argmax(f1))]))

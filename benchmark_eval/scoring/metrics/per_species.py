@@ -1,4 +1,4 @@
-"""Each listed species by itself."""
+"""AP and counts of each species."""
 
 from __future__ import annotations
 
@@ -10,16 +10,31 @@ from benchmark_eval.scoring.split_data import SplitData
 
 
 def per_species(data: SplitData, scores: Scores) -> dict[str, SpeciesScore]:
-    """AP (COCO, area all, 100 detections) and counts of every category the split lists.
+    """AP and counts of every category that the split lists.
 
-    Keyed by the category id as text. ``n_matched_tp`` and the right names are over the species'
-    specimens in the localisation matching.
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+    scores : Scores
+        Scores of the suite by species.
+
+    Returns
+    -------
+    dict of str to SpeciesScore
+        By category id, ascending. AP is None without scored specimens.
+
+    Notes
+    -----
+    AP from COCO (area "all", 100 detections), as in the benchmark's evaluator, v2.0.1.
+    ``n_matched_tp``, ``n_correct_species`` and ``n_correct_genus`` are ours: specimens of the
+    species detected in the localisation matching, and how many with the correct species, genus.
     """
     k = len(data.categories.ids)
     true = data.gt_category
     n_gt = data.truth.scored_per_category(k)
-    found = np.bincount(true, minlength=k)
-    right = np.bincount(true[data.agreement.species], minlength=k)
+    n_tp = np.bincount(true, minlength=k)
+    species = np.bincount(true[data.agreement.species], minlength=k)
     genus = np.bincount(true[data.agreement.genus], minlength=k)
     out: dict[str, SpeciesScore] = {}
     for label, row in enumerate(data.truth.listed.tolist()):
@@ -29,8 +44,8 @@ def per_species(data: SplitData, scores: Scores) -> dict[str, SpeciesScore]:
             AP_50=ap_50,
             AP_50_95=ap_50_95,
             n_gt=int(n_gt[row]),
-            n_matched_tp=int(found[row]),
-            n_correct_species=int(right[row]),
+            n_matched_tp=int(n_tp[row]),
+            n_correct_species=int(species[row]),
             n_correct_genus=int(genus[row]),
         )
     return out

@@ -1,4 +1,4 @@
-"""How many boxes a model wrote: why class-agnostic AP is low without anything being wrong."""
+"""Prediction density: number of detections per specimen and per image."""
 
 from __future__ import annotations
 
@@ -8,7 +8,22 @@ from benchmark_eval.scoring.split_data import SplitData
 
 
 def prediction_density(data: SplitData) -> PredictionDensity:
-    """Boxes per scored specimen and per image (benchmark evaluator)."""
+    """Detections per scored specimen and per image.
+
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+
+    Returns
+    -------
+    PredictionDensity
+        Ratios are None without scored specimens or images.
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1.
+    """
     n, n_gt, n_images = len(data.detections), data.truth.n_scored, len(data.truth.image_ids)
     return PredictionDensity(
         n_predictions=n,

@@ -1,4 +1,4 @@
-"""Differences between splits: photography, unseen species, bands, novelty."""
+"""Metrics across splits: gaps to field photographs and unseen species, bands, novelty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TPR = 0.95
 
 
 def headline(splits: Mapping[str, SplitEvaluation]) -> Headline:
-    """The benchmark's three headline numbers; None for a split that was not evaluated."""
+    """The benchmark's three headline metrics; None for a split that was not evaluated."""
     iid, inat, ood = (splits.get(s) for s in ("iid_test", "inat_test", "semantic_ood"))
     return Headline(
         iid_test=iid.coco.AP_50_95 if iid else None,
@@ -29,14 +29,34 @@ def headline(splits: Mapping[str, SplitEvaluation]) -> Headline:
 def summary(
     splits: Mapping[str, SplitEvaluation], confidence: Mapping[str, TruePositiveConfidence]
 ) -> Summary:
-    """All cross-split numbers (benchmark evaluator).
+    """All metrics across splits.
 
-    ``confidence`` holds the scores of each split's hits. A difference is None when a side is.
+    Parameters
+    ----------
+    splits : mapping of str to SplitEvaluation
+        The evaluated splits by name.
+    confidence : mapping of str to TruePositiveConfidence
+        Confidence of the true positives of each split.
+
+    Returns
+    -------
+    Summary
+        A difference is None if either side is undefined.
+
+    Notes
+    -----
+    Source: the benchmark's evaluator, v2.0.1. Photography gaps: iid_test minus inat_test.
+    Generalization gaps and confidence drop: iid_test minus semantic_ood, class-agnostic. Band
+    gaps: near_genus minus far_tribe. Novelty: how well 1 - confidence separates true positives
+    on semantic_ood (positive) from those on iid_test (negative), as AUROC and as the false
+    positive rate at 95 % true positive rate, with the threshold at the linearly interpolated
+    5 % quantile of the positives.
     """
     iid, inat, ood = (splits.get(s) for s in ("iid_test", "inat_test", "semantic_ood"))
     near, far = (_band(ood, name) for name in ("near_genus", "far_tribe"))
 
     def gap(a: object | None, b: object | None, block: str | None, key: str) -> float | None:
+        """``a.block.key - b.block.key``."""
         if a is None or b is None:
             return None
         if block is not None:
@@ -60,13 +80,14 @@ def summary(
 
 
 def _band(ood: SplitEvaluation | None, name: str) -> OodBand | None:
+    """A distance band, if evaluated."""
     if ood is None or isinstance(ood.ood_by_band, UnsetType):
         return None
     return ood.ood_by_band.by_band.get(name)
 
 
 def _shared_species(iid: SplitEvaluation | None, inat: SplitEvaluation | None) -> dict[str, Any]:
-    """Mean AP difference over species that both splits score: free of the species mix."""
+    """Mean AP difference over species scored on both splits, so the species mix is equal."""
     keys = {
         "AP_50": "photography_robustness_gap_AP_50_shared_species",
         "AP_50_95": "photography_robustness_gap_AP_50_95_shared_species",
@@ -88,7 +109,7 @@ def _shared_species(iid: SplitEvaluation | None, inat: SplitEvaluation | None) -
 
 
 class TruePositiveConfidence:
-    """Scores of a split's hits in the split's own localisation matching, and of each band's."""
+    """Confidence of the true positives of a split, in all and by distance band."""
 
     def __init__(self, score: Floats, band: np.ndarray[Any, np.dtype[np.str_]]) -> None:
         self.score = score
@@ -98,7 +119,7 @@ class TruePositiveConfidence:
 def _novelty(
     known: TruePositiveConfidence | None, novel: TruePositiveConfidence | None
 ) -> dict[str, Any]:
-    """Can a confidence cut tell unseen species from known ones; the novelty score is 1 - score."""
+    """Separation of unseen from known species by the novelty score 1 - confidence."""
     names = [
         f"{stem}_{band}"
         for band in OOD_BANDS
@@ -133,7 +154,22 @@ def _novelty(
 
 
 def auroc(positive: Floats, negative: Floats) -> float:
-    """Area under the ROC curve: chance that a positive outranks a negative, ties as a half."""
+    """Area under the ROC curve: probability that a positive outranks a negative.
+
+    Parameters
+    ----------
+    positive, negative : (n,) and (m,) float
+        Scores of the two classes, neither empty.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Notes
+    -----
+    The Mann-Whitney U statistic / (n * m), from mid-ranks: a tie counts one half.
+    """
     _, number, count = np.unique(
         np.concatenate([positive, negative]), return_inverse=True, return_counts=True
     )
