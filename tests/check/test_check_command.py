@@ -109,7 +109,7 @@ def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, caps
         kinds = {kind["kind"]: (kind["level"], kind["count"]) for kind in found["kinds"]}
         assert kinds["category-id-unknown"] == (level, n_invalid)
         row = next(r for r in found["findings"] if r["kind"] == "category-id-unknown")
-        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those told here"
+        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those listed"
         assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == warnings
         assert [m["mistake"] for m in found["mistakes"]] == ["shifted ids"]
 
