@@ -228,11 +228,7 @@ def _bars(
             textcoords="offset points",
             va="center",
             fontsize=8,
-            bbox={
-                "facecolor": "white",
-                "linewidth": 0,
-                "pad": 0.5,
-            },  # keeps the text legible over a line
+            bbox={"facecolor": "white", "linewidth": 0, "pad": 0.5},  # keeps text legible
         )
     axes.set_yticks(rows, shown)
     axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
