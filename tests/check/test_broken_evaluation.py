@@ -20,6 +20,8 @@ from benchmark_eval.core.atomic_write import write_together
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.results import schema as results
 
+pytestmark = pytest.mark.slow  # starts and kills many processes
+
 PROGRAM = Path(sys.executable).with_name("benchmark-eval")
 KILLS = 8
 FILES = ("detections.csv", "per_species.csv", "report.txt", "summary.csv", "summary.json")

@@ -39,6 +39,7 @@ def plain(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow  # writes and checks 26 large files
 def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     """24 files with corner boxes, then two with a score threshold: both mistakes are reported."""
     (model,) = tree.predictions_dir.iterdir()
@@ -108,7 +109,7 @@ def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, caps
         kinds = {kind["kind"]: (kind["level"], kind["count"]) for kind in found["kinds"]}
         assert kinds["category-id-unknown"] == (level, n_invalid)
         row = next(r for r in found["findings"] if r["kind"] == "category-id-unknown")
-        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those told here"
+        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those listed"
         assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == warnings
         assert [m["mistake"] for m in found["mistakes"]] == ["shifted ids"]
 

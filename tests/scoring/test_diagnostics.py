@@ -381,6 +381,7 @@ def test_every_kind_of_warning_is_tested():
     assert set(BENCHMARK_WARNINGS) == {"taxonomy", "stray files", "shared names"}
 
 
+@pytest.mark.slow  # 153 models
 def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
     made = make_synthetic(
         tmp_path, sweep=True, scale=0.01, test_scale=0.15, detections_per_specimen=10, jobs=2

@@ -348,6 +348,7 @@ def test_same_options_give_the_same_bytes_and_another_seed_does_not(tree, tmp_pa
     assert same == {"benchmark/README.md", "manifest.csv"}
 
 
+@pytest.mark.slow  # makes whole sweeps
 def test_a_sweep_is_the_same_however_many_processes_make_it(tmp_path):
     options = {"scale": 0.001, "seed": 1, "sweep": True, "detections_per_specimen": 2}
     made = make_synthetic(tmp_path / "a", jobs=1, **options)
@@ -379,6 +380,7 @@ def test_what_this_command_did_not_make_is_never_touched(tmp_path):
     assert precious.read_text() == "mine"
 
 
+@pytest.mark.slow  # writes whole data sets
 def test_an_earlier_call_is_replaced_whole(tmp_path):
     make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
     make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)

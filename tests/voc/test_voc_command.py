@@ -89,6 +89,7 @@ def test_all_options_of_the_original_tool(folders, capsys, flags):
     assert not (out / "plots").exists()
 
 
+@pytest.mark.slow  # draws plots
 def test_results_are_printed_and_written(folders, capsys):
     assert run("map", "-pd", folders / "det", "-gt", folders / "gt", "-od", folders / "out") == 0
     printed = capsys.readouterr().out

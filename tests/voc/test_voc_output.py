@@ -15,6 +15,8 @@ from benchmark_eval.voc import output, run_map
 from benchmark_eval.voc.output import LEDGER, OutputFolder
 from benchmark_eval.voc.results import as_json, as_text, classes_csv, curves_csv
 
+pytestmark = pytest.mark.slow  # draws plots
+
 TRUTH = {"a": ["Ips, 'six' 0 0 9 9", "x 50 50 59 59", "x 0 0 9 9 difficult"], "b": ["x 0 0 9 9"]}
 FOUND = {"a": ["Ips, 'six' 0.9 0 0 9 9", "x 0.8 50 50 59 59", "x 0.7 90 90 99 99", "z 0.5 0 0 9 9"]}
 ALWAYS = {LEDGER, "results.json", "results.txt", "results.csv", "precision_recall.csv"}
