@@ -270,7 +270,7 @@ def test_targets_for_a_part_of_the_sweep(base, tmp_path):
     ],
 )
 def test_options_rerun_what_they_change(base, tmp_path, option, wanted):
-    # by stamps alone: a params trigger must not be what finds it
+    # by fingerprints alone: a params trigger must not be what finds it
     sweep = base.copy(tmp_path / "sweep")
     assert sweep.planned("--rerun-triggers", "mtime", "--config", option) == wanted
 
