@@ -106,9 +106,8 @@ def require_benchmark(
 
     ``digests`` are those that ``index`` holds of the benchmark's files.
     """
-    if {Path(name).name: digest for name, digest in digests.items()} != fingerprint.content[
-        "files"
-    ]:
+    found = {Path(name).name: digest for name, digest in digests.items()}
+    if found != fingerprint.content["files"]:
         raise InputError(
             [
                 Problem(
@@ -175,8 +174,8 @@ def _manifest_and_files(
     expected = {model: row[4] for model, row in sweep["models"].items() if row[4] is not None}
     for model in sorted({*trained, *expected}):
         yield f"train_annotations of {model}", (trained.get(model), expected.get(model))
-    own = [] if read.own is None else [read.own.digest]
-    yield "own_metrics", (own, sweep["own_metrics"])
+    own = None if read.own is None else read.own.digest
+    yield "own_metrics", (own, next(iter(sweep["own_metrics"]), None))
 
 
 def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[object, object]]:
