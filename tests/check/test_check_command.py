@@ -68,7 +68,7 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
     # where corners explain boxes outside their images, these are not told again
     assert "warning: 24 x likely-mistake, box layout in 24 files" in out
     assert "18 more: " in plain(out)
-    assert "end outside" not in out
+    assert "extend outside" not in out
     assert check(*given, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert {m["mistake"]: m["count"] for m in found["mistakes"]} == {
@@ -78,8 +78,8 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
     rows = [row for row in found["findings"] if row["level"] == "warning"]
     assert len(rows) == 26
     assert {row["expected"] for row in rows} == {
-        "boxes [x, y, w, h] in pixels of the image as published",
-        "all detections with a confidence of 0.001 and above",
+        "boxes [x, y, w, h] in pixels of the published image",
+        "all detections with a confidence of at least 0.001",
     }
 
 
@@ -91,7 +91,7 @@ def test_shifted_ids_are_told_though_some_of_them_are_no_ids(tree, tmp_path, cap
     (tmp_path / "p/m").mkdir(parents=True)
     (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
     n_faulty = sum(r["category_id"] == 0 for r in records)
-    sentence = "when 1 is added to every category_id: likely ids counted from 0"
+    sentence = "if 1 is added to every category_id: likely 0-based ids"
     evaluation, _ = evaluate(
         tree.benchmark_dir, tmp_path / "p/m", "m", Options(("iid_test",), on_invalid="drop")
     )
@@ -108,7 +108,7 @@ def test_shifted_ids_are_told_though_some_of_them_are_no_ids(tree, tmp_path, cap
         kinds = {kind["kind"]: (kind["level"], kind["count"]) for kind in found["kinds"]}
         assert kinds["category-id-unknown"] == (level, n_faulty)
         row = next(r for r in found["findings"] if r["kind"] == "category-id-unknown")
-        assert row["cause"] == f"{told[0]}; every record is affected, not only those told here"
+        assert row["cause"] == f"{told[0]}; every record is affected, not only those listed"
         assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == told
         assert [m["mistake"] for m in found["mistakes"]] == ["shifted ids"]
 
