@@ -1,4 +1,4 @@
-# Everything a developer or newcomer runs. `make` alone lists it.
+# Commands for developers and first-time users. `make` without a target lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -6,19 +6,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# named one by one: snakefmt passes over every folder below one that is called build
+# listed explicitly: snakefmt skips every folder below one named build
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 DEMO := $(BIN)/snakemake --cores all --configfile config/demo.yaml
 
-.PHONY: demo tutorial bench bench-map help setup test test-deep lint format pins
+.PHONY: demo tutorial bench bench-map help setup test test-fast test-deep lint format pins
 
 help:
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(READY): requirements.txt requirements-yardstick.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or newer is wanted, $$($(PYTHON) --version) was found: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
-	@echo "Setting up $(VENV) with the pinned packages; some minutes the first time."
+	  || { echo "Python 3.11 or newer is required, found $$($(PYTHON) --version): make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+	@echo "Creating $(VENV) with the pinned packages; this takes a few minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --quiet --requirement requirements.txt
 	$(BIN)/python -m pip install --quiet --quiet --no-deps --editable .
@@ -27,35 +27,38 @@ $(READY): requirements.txt requirements-yardstick.txt pyproject.toml
 	$(BIN)/python -m compileall -q benchmark_eval .yardstick
 	touch $@
 
-setup: $(READY) ## make .venv with the pinned packages and the yardstick
+setup: $(READY) ## create .venv with the pinned packages and the benchmark's evaluator
 
-demo: setup ## see it work: synthetic data into demo/, a whole sweep of 153 models into results/
+demo: setup ## run a sweep of 153 models on synthetic data, from demo/ into results/
 	@grep -qs '"complete": true' demo/synthetic.json \
 	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --detections-per-specimen 14
 	$(DEMO) --quiet rules host
 	@printf '\n%s\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"
 
-tutorial: setup ## run docs/tutorial.md as it stands: from a benchmark to a report, into tutorial/
+tutorial: setup ## run the commands of docs/tutorial.md, from a benchmark to a report, in tutorial/
 	rm -rf tutorial
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail <(sed -n '/^```bash/,/^```/{/^```/!p;}' docs/tutorial.md)
 
 test: setup ## run all tests
 	$(BIN)/python -m pytest -n auto
 
-test-deep: setup ## run the property tests with 10,000 examples each
+test-fast: setup ## run the fast tests: no workflow, no comparison with other evaluators (1 minute)
+	$(BIN)/python -m pytest -n auto -m "not workflow and not parity and not slow"
+
+test-deep: setup ## run only the property tests, with 10,000 examples each
 	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
 .PHONY: test-slurm test-report
-test-slurm: setup ## run a sweep on a real Slurm on this host (as root; installs Debian's packages)
+test-slurm: setup ## run a sweep on a real Slurm on this host (requires root; installs Debian packages)
 	.ci/debian-packages slurm-wlm munge
 	$(BIN)/python tests/slurm/run.py
 
-test-report: setup ## read Snakemake's report of a sweep in a browser (installs Chromium)
+test-report: setup ## test Snakemake's report of a sweep in a browser (installs Chromium)
 	.ci/debian-packages chromium
 	$(BIN)/python tests/browser/report_page.py
 
-lint: setup ## ruff, strict types, snakefmt, snakemake --lint
+lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt and snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -69,34 +72,43 @@ lint: setup ## ruff, strict types, snakefmt, snakemake --lint
 	$(BIN)/python -m pip install --quiet --quiet --no-deps --target .bench --requirement requirements-bench.txt
 	touch .bench
 
-bench: .bench ## measure against the benchmark's evaluator and other scorers; writes docs/performance.md
+bench: .bench ## compare with the benchmark's evaluator and other tools; writes docs/performance.md
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sweep.py
 
-bench-map: setup ## time the mAP tool on 500,000 detections
+bench-map: setup ## time the VOC mAP tool on 500,000 detections
 	$(BIN)/python benchmarks/map_bench.py
 
 .PHONY: docs rulegraph
-docs: setup ## build the documentation into site/; a warning fails
+docs: setup ## build the documentation into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-rulegraph: setup ## draw the rules into docs/rulegraph.svg (needs graphviz)
-	@command -v dot > /dev/null || { echo "no dot here: apt-get install graphviz" >&2; exit 2; }
+rulegraph: setup ## draw the graph of the rules, docs/rulegraph.svg (requires graphviz)
+	@command -v dot > /dev/null || { echo "dot not found: apt-get install graphviz" >&2; exit 2; }
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	$(BIN)/benchmark-eval synth --output-dir "$$folder" --scale 0.01 > /dev/null; \
 	$(BIN)/snakemake --quiet --directory "$$folder" --rulegraph dot --config benchmark_dir=benchmark \
 	  predictions_dir=predictions manifest=manifest.csv \
 	  | sed 's/graph\[/graph[rankdir=LR, /' | dot -Tsvg > docs/rulegraph.svg
 
+.PHONY: architecture-graph readme-plot
+architecture-graph: setup ## draw the rooms of the package into docs/architecture.svg
+	$(BIN)/python docs/architecture_graph.py
+
+readme-plot: demo ## draw the plot of the README from the demo's results
+	$(BIN)/benchmark-eval plot --aggregated results/aggregated/aggregated.json --output-dir demo/plots \
+	  --format svg --only learning_iid_AP_50_95
+	cp demo/plots/learning_iid_AP_50_95.svg docs/demo_learning_curve.svg
+
 .PHONY: bench-scaling
-bench-scaling: setup ## measure how a sweep grows with its models; writes docs/scaling.md
+bench-scaling: setup ## measure how a sweep scales with its models; writes docs/scaling.md
 	$(BIN)/python benchmarks/scaling.py
 
-format: setup ## let ruff and snakefmt rewrite the sources
+format: setup ## format the sources with ruff and snakefmt
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt $(SNAKEFILES)
 
-pins: setup ## renew requirements.txt from pyproject.toml
+pins: setup ## update requirements.txt from pyproject.toml
 	CUSTOM_COMPILE_COMMAND="make pins" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links \
 	  --no-emit-trusted-host --no-header --no-annotate --extra cluster --extra dev --extra docs --output-file requirements.txt pyproject.toml

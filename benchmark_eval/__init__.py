@@ -1,26 +1,80 @@
-"""Evaluation of detectors on the Bark and Ambrosia Beetle Detection Benchmark.
+"""Evaluation of object detectors on the Bark and Ambrosia Beetle Detection Benchmark.
 
-``run_evaluation`` scores one model; ``benchmark-eval --help`` lists what the command line does.
-Names are loaded when they are asked for, so that a job pays only for what it uses.
+The names in ``__all__`` are the public API; everything else may change. Each is imported when it
+is first used, so that ``import benchmark_eval`` loads neither numpy nor pandas.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmark_eval.check.run import check_inputs
+    from benchmark_eval.check.verify import verify_results
+    from benchmark_eval.core.errors import BenchmarkEvalError, InputError, UsageError
+    from benchmark_eval.formats.conversion import convert_annotations
+    from benchmark_eval.inputs.benchmark_reader import load_benchmark
+    from benchmark_eval.inputs.predictions import read_predictions
+    from benchmark_eval.results.frames import read_summary
+    from benchmark_eval.scoring.evaluate import evaluate_to_files, run_evaluation
+    from benchmark_eval.sweep.aggregation import aggregate
+    from benchmark_eval.sweep.frames import read_aggregated
+    from benchmark_eval.synthetic.tree import make_synthetic
+    from benchmark_eval.training.subsets import write_subsets
+    from benchmark_eval.voc.scoring import score_voc_folders
 
 __version__ = "0.1.0"
+"""Version of the package, as text."""
 
-_HOMES = {
-    "run_evaluation": "benchmark_eval.scoring.evaluate",
-    "BenchmarkEvalError": "benchmark_eval.core.errors",
-    "InputError": "benchmark_eval.core.errors",
+__all__ = [  # noqa: RUF022 - the order of the API page
+    "run_evaluation",
+    "evaluate_to_files",
+    "load_benchmark",
+    "read_predictions",
+    "aggregate",
+    "read_summary",
+    "read_aggregated",
+    "convert_annotations",
+    "write_subsets",
+    "check_inputs",
+    "verify_results",
+    "score_voc_folders",
+    "make_synthetic",
+    "BenchmarkEvalError",
+    "InputError",
+    "UsageError",
+    "__version__",
+]
+
+_MODULES = {
+    "run_evaluation": "scoring.evaluate",
+    "evaluate_to_files": "scoring.evaluate",
+    "load_benchmark": "inputs.benchmark_reader",
+    "read_predictions": "inputs.predictions",
+    "aggregate": "sweep.aggregation",
+    "read_summary": "results.frames",
+    "read_aggregated": "sweep.frames",
+    "convert_annotations": "formats.conversion",
+    "write_subsets": "training.subsets",
+    "check_inputs": "check.run",
+    "verify_results": "check.verify",
+    "score_voc_folders": "voc.scoring",
+    "make_synthetic": "synthetic.tree",
+    "BenchmarkEvalError": "core.errors",
+    "InputError": "core.errors",
+    "UsageError": "core.errors",
 }
-
-__all__ = ["BenchmarkEvalError", "InputError", "__version__", "run_evaluation"]
+"""The module of each name, imported when the name is first used."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,17 +7,17 @@ from pathlib import Path
 ANNOTATIONS = Path("detection") / "annotations_coco"
 KNOWN_SPLITS = ("iid_test", "inat_test", "semantic_ood", "train")
 TEST_SPLITS = ("iid_test", "inat_test", "semantic_ood")
-"""The splits that models are scored on, in the order of every table."""
+"""The splits that models are scored on, in table order."""
 SPECIES_SPLITS = ("iid_test", "inat_test")
-"""Splits whose species a model was trained on, so that a right species name is possible."""
+"""Splits of trained species: only here can a species be identified correctly."""
 TAXONOMY = "species_taxonomy.csv"
 RANKS = ("subfamily", "tribe", "genus")
 REGIMES = ("global_uniform", "incremental_natural", "incremental_uniform_targets")
-"""The three ways to spend an annotation budget, in the order of every table."""
+"""The three ways to spend an annotation budget, in table order."""
 ALL = "all"
-"""``k_or_p`` of global_uniform with every training image."""
+"""``k_or_p`` of global_uniform for all training images."""
 OOD_BANDS = ("near_genus", "mid_tribe", "far_tribe")
-"""Taxonomic distance of an unseen species from the training species, nearest first."""
+"""Taxonomic distance of a held-out species from the training species, nearest first."""
 
 
 def file_names(split: str) -> tuple[str, str]:

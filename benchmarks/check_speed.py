@@ -1,10 +1,10 @@
-"""What ``benchmark-eval check`` costs next to decoding the same files with msgspec and no more.
+"""Cost of ``benchmark-eval check`` compared with only decoding the same files with msgspec.
 
     python benchmarks/check_speed.py [--scale 0.1] [--times 3]
 
-Makes a synthetic sweep of 153 models, then measures, in turns and as whole processes, a typed
-msgspec decode of every prediction and annotation file (``decode_only.py``) and the check with one
-process on the same pinned core, then the check with all cores.
+Makes a synthetic sweep of 153 models and measures whole processes, alternating: a typed msgspec
+decode of every prediction and annotation file (``decode_only.py``) and a check with one process,
+both pinned to the same core, and a check on all cores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Measure and print one line a command, and the ratios."""
+    """Measure, and print one line per command with its ratio to decoding."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=0.1, help="size of the benchmark")
     parser.add_argument("--times", type=int, default=3, help="runs of each command")
@@ -47,11 +47,11 @@ def main() -> None:
             one.append(run([*check, "--jobs", "1"], pin=0))
             all_cores.append(run(check))
     floor, single, many = median(decoding), median(one), median(all_cores)
-    print(f"{len(predictions):,} prediction files, {size / 1e6:,.0f} MB in all")
+    print(f"{len(predictions):,} prediction files, {size / 1e6:,.0f} MB in total")
     for what, cost in (("msgspec decode", floor), ("check --jobs 1", single), ("check", many)):
         print(
             f"{what:<16} {cost.wall:7.2f} s wall {cost.cpu:7.2f} s CPU "
-            f"{cost.memory / 1e6:6.0f} MB   {cost.wall / floor.wall:5.2f} x the decode"
+            f"{cost.memory / 1e6:6.0f} MB   {cost.wall / floor.wall:5.2f} x decoding"
         )
 
 

@@ -1,9 +1,9 @@
-"""One COCO suite with one public tool, as a process of its own (called by ``speed.py``).
+"""Score one COCO suite with one public tool in a separate process (called by ``speed.py``).
 
     python benchmarks/coco_suites.py TOOL ANNOTATIONS PREDICTIONS
 
-TOOL: pycocotools, faster-coco-eval or hotcoco. For the class-agnostic suite both files hold one
-category (``one_class``). Prints the twelve numbers as a JSON list.
+TOOL: pycocotools, faster-coco-eval or hotcoco. For the class-agnostic suite both files have a
+single category (``one_class``). Prints the twelve metrics as a JSON list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def one_class(source: Path, target: Path) -> None:
-    """Write an annotation or prediction file with every category relabelled to 1."""
+    """Write an annotation or prediction file with every category id set to 1."""
     tree = json.loads(source.read_text())
     records = tree if isinstance(tree, list) else tree["annotations"]
     for record in records:

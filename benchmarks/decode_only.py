@@ -1,4 +1,4 @@
-"""Decode files with msgspec and do nothing else: the floor under any evaluator or check."""
+"""Only decode files with msgspec: a lower bound for any evaluator or check."""
 
 import sys
 from pathlib import Path
@@ -51,7 +51,7 @@ class Coco(msgspec.Struct):
 
 decoder = msgspec.json.Decoder(list[Prediction])
 for name in sys.argv[1:]:
-    if name == "--annotations":  # what follows are annotation files
+    if name == "--annotations":  # annotation files follow
         decoder = msgspec.json.Decoder(Coco)
         continue
     decoder.decode(Path(name).read_bytes())

@@ -1,10 +1,10 @@
-"""How long the mAP tool takes on 5,000 images, 80 classes and 500,000 detections.
+"""Run time of the mAP tool on 5,000 images, 80 classes and 500,000 detections.
 
     make bench-map          (or: python benchmarks/map_bench.py [--images N] [--classes N] ...)
 
-Makes the text files in a temporary folder, always the same ones, and times the parts of a run
-without plots. The target is 10 s in all. The last line is the number that travels between
-machines: the run over the time that merely reading all files and parsing their numbers takes.
+Writes the same text files each time, in a temporary folder, and times the parts of a run without
+plots. The target is 10 s in total. The last line can be compared between machines: the time of the
+run divided by the time of only reading the files and parsing their numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TARGET_SECONDS = 10.0
 
 
 def write_scene(root: Path, n_images: int, n_classes: int, n_detections: int) -> None:
-    """Ground truth of about 6 objects an image, and detections scattered around them."""
+    """Ground truth with about 6 objects per image, and detections scattered around them."""
     generator = np.random.default_rng(20260101)
     names = [f"Genus{c % 11} species{c}" for c in range(n_classes)]
     for folder in ("ground-truth", "detections"):
@@ -55,7 +55,7 @@ def write_scene(root: Path, n_images: int, n_classes: int, n_detections: int) ->
 
 
 def bare_reading(root: Path) -> int:
-    """The least any tool has to do: read the files, split the lines, parse the numbers."""
+    """The minimum for any tool: read the files, split the lines, parse the numbers."""
     total = 0
     for path in (*root.glob("ground-truth/*"), *root.glob("detections/*")):
         for line in path.read_text().splitlines():
@@ -64,7 +64,7 @@ def bare_reading(root: Path) -> int:
 
 
 def timed(work: Callable[[], object], rounds: int) -> float:
-    """The best time of a few rounds (s)."""
+    """Best time of several rounds (s)."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -74,7 +74,7 @@ def timed(work: Callable[[], object], rounds: int) -> float:
 
 
 def main() -> None:
-    """Make the scene, time the parts, print a table."""
+    """Write the files, time the parts, print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, default=5_000)
     parser.add_argument("--classes", type=int, default=80)
@@ -100,10 +100,10 @@ def main() -> None:
         f"{len(found):,} detections (best of {options.rounds})\n"
         f"  read detections   {reading:6.2f} s\n"
         f"  score             {scoring:6.2f} s\n"
-        f"  whole run         {whole:6.2f} s, files written, without plots "
+        f"  whole run         {whole:6.2f} s, with output files, without plots "
         f"(target {TARGET_SECONDS:g} s: {'met' if whole <= TARGET_SECONDS else 'MISSED'})\n"
-        f"  bare reading      {bare:6.2f} s\n"
-        f"  whole run / bare  {whole / bare:6.2f}"
+        f"  only reading      {bare:6.2f} s\n"
+        f"  run / reading     {whole / bare:6.2f}"
     )
 
 

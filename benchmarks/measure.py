@@ -1,4 +1,4 @@
-"""Measuring commands as whole processes: wall time, CPU time and peak memory of the tree."""
+"""Measure commands as whole processes: wall time, CPU time and peak memory of the tree."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ONE_THREAD = {
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """One thread, and modules compiled once and for all, as an installed package has them."""
+    """Environment with one thread and with cached bytecode, as in an installed package."""
     own = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return {**own, **ONE_THREAD, **(more or {})}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run of a command cost: seconds, seconds, bytes."""
+    """Wall time (s), CPU time (s) and peak memory (bytes) of one run of a command."""
 
     wall: float
     cpu: float
@@ -46,17 +46,17 @@ wall, code = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
 figures = wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, code
 os.write(int(report), " ".join(map(repr, figures)).encode())
 """
-"""Starts the command from a process that is smaller than it. The kernel counts the memory of the
-process that starts another as that of the started one too, and benchmarks grow large."""
+"""Starts the command from a small process: the kernel counts the memory of the parent process as
+part of the child's peak, and the benchmark itself can be large."""
 
 
 def run(
     command: Sequence[str], *, pin: int | None = None, env: Mapping[str, str] | None = None
 ) -> Cost:
-    """Run a command to its end, on one pinned core where asked; raises if it fails.
+    """Run a command, optionally pinned to one core; raises if it fails.
 
-    Memory is the larger of the largest single process (the kernel's own account) and the
-    sampled sum over the process tree.
+    Memory is the larger of the largest single process (as counted by the kernel) and the sampled
+    sum over the process tree.
     """
     tree = _TreeMemory()
     report, write = os.pipe()
@@ -78,12 +78,12 @@ def run(
         if code != "0":
             errors.seek(0)
             sys.stderr.buffer.write(errors.read())
-            raise SystemExit(f"{' '.join(command)} ended with {code}")
+            raise SystemExit(f"{' '.join(command)} failed with exit code {code}")
     return Cost(float(wall), float(cpu), max(int(largest) * 1024, tree.peak))
 
 
 class _TreeMemory:
-    """Samples the resident memory of a process's children, and theirs."""
+    """Samples the resident memory of all descendants of a process."""
 
     def __init__(self, every: float = 0.05) -> None:
         self.peak = 0
@@ -116,7 +116,7 @@ class _TreeMemory:
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    """The median of each figure."""
+    """Median of each quantity."""
     return Cost(
         statistics.median(c.wall for c in costs),
         statistics.median(c.cpu for c in costs),

@@ -1,6 +1,6 @@
-"""How a sweep grows with its models: planning, running, aggregating, nothing to do.
+"""How a sweep scales with its models: planning, running, aggregating, nothing to do.
 
-Tiny prediction files (hard links), so that what is measured is the workflow and not the scoring.
+The prediction files are tiny (hard links), so that the workflow is measured and not the scoring.
 Writes its table into ``docs/scaling.md``. 15,300 models are only planned.
 """
 
@@ -23,14 +23,14 @@ BEGIN, END = "<!-- measured by benchmarks/scaling.py -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Growth:
-    """One size's figures; the cells of its row after the first."""
+    """Measurements of one size; ``cells`` are its table cells after the first."""
 
     models: int
     cells: tuple[str, ...]
 
 
 def measure(scratch: Path, models: int, cores: int) -> Growth:
-    """Plan a sweep twice; where it is small enough also run it and call it again."""
+    """Plan a sweep twice; up to ``RUN_UP_TO`` models also run it and call it again."""
     tree = make_tree(scratch / f"data{models}", 0.005, 1.0, models // 153)
     results = scratch / f"results{models}"
     results.mkdir()
@@ -52,24 +52,24 @@ def measure(scratch: Path, models: int, cores: int) -> Growth:
 
 
 def seconds_of(results: Path, rule: str) -> float:
-    """What Snakemake's own benchmark file says of a rule that ran once."""
+    """Wall time of a rule, from its Snakemake benchmark file."""
     text = (results / f"results/benchmarks/{rule}.tsv").read_text()
     return float(text.splitlines()[1].split("\t")[0])
 
 
 def table(rows: list[Growth], cores: int) -> str:
-    """The measured part of the page."""
+    """The measured section of the page."""
     lines = [
         BEGIN,
         "",
-        "| models | plan, all files new (s) | plan again (s) | its peak memory (MB) "
-        "| whole run (s) | tables (s) | plots (s) | nothing to do (s) | its peak memory (MB) |",
+        "| models | first plan (s) | second plan (s) | its peak memory (MB) "
+        "| full run (s) | tables (s) | plots (s) | no-op run (s) | its peak memory (MB) |",
         "|---|---|---|---|---|---|---|---|---|",
         *(f"| {row.models:,} | {' | '.join(row.cells)} |" for row in rows),
         "",
-        f"On {cores} cores of {os.cpu_count()}, Python {platform.python_version()}, "
+        f"Measured on {cores} of {os.cpu_count()} cores, Python {platform.python_version()}, "
         f"{platform.system()} {platform.machine()}. "
-        "`make bench-scaling` measures again.",
+        "`make bench-scaling` repeats the measurement.",
         "",
         END,
     ]
@@ -77,7 +77,7 @@ def table(rows: list[Growth], cores: int) -> str:
 
 
 def main() -> None:
-    """Measure all sizes and put the table into the page."""
+    """Measure all sizes and write the table into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="multiples of 153")
     parser.add_argument("--cores", type=int, default=2)

@@ -1,8 +1,8 @@
-"""How long one evaluation takes, next to the benchmark's own evaluator and public COCO scorers.
+"""Run time and memory of one evaluation, the benchmark's own evaluator and public COCO tools.
 
-Run it with ``make bench``. Everything is measured as whole processes of one thread on one pinned
-core. What is compared runs in turns, each run on a fresh copy of its prediction files, and shared
-numbers are held against each other. Writes ``docs/performance.md``.
+Run with ``make bench``. All commands are measured as whole single-threaded processes pinned to one
+core. Compared commands run alternately, each run on a new copy of its prediction files, and the
+values that they share must agree. Writes ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SUITE_KEYS = (
     *("AR_1", "AR_10", "AR_100", "AR_small", "AR_medium", "AR_large"),
 )
 TIERS = ("/head_", "/medium_", "/tail_")
-"""Species of equal training image counts fall into tiers differently; see docs/deviations.md."""
+"""Species with equal numbers of training images get other tiers; see docs/deviations.md."""
 PIN = 0
 
 
 class Bench:
-    """A synthetic benchmark at full size and a scratch folder for fresh copies."""
+    """A synthetic benchmark and a scratch folder for copies of its prediction files."""
 
     def __init__(self, scratch: Path, scale: float) -> None:
         self.scratch = scratch
@@ -55,7 +55,7 @@ class Bench:
         self.predictions = next((data / "predictions").iterdir())
 
     def fresh(self) -> Path:
-        """A copy of the prediction files under a name that nothing has seen."""
+        """A copy of the prediction files under a new name."""
         target = self.scratch / f"copy{next(self.count)}"
         shutil.copytree(self.predictions, target)
         return target
@@ -64,8 +64,8 @@ class Bench:
         """A new folder to write to."""
         return self.scratch / f"out{next(self.count)}"
 
-    def n_boxes(self) -> dict[str, int]:
-        """Boxes per split."""
+    def n_detections(self) -> dict[str, int]:
+        """Number of detections per split."""
         return {
             split: len(json.loads((self.predictions / f"{split}_predictions.json").read_bytes()))
             for split in SPLITS
@@ -73,7 +73,7 @@ class Bench:
 
 
 def evaluate_command(benchmark: Path, predictions: Path, output: Path, *more: str) -> list[str]:
-    """Our evaluator on one model, without an index and without any cached result."""
+    """Our evaluator on one model, without an index or cached results."""
     return [
         str(BIN / "benchmark-eval"),
         "evaluate",
@@ -97,10 +97,10 @@ def yardstick_command(benchmark: Path, predictions: Path, output: Path) -> list[
     ]
 
 
-def in_turns(
+def alternate(
     bench: Bench, commands: dict[str, Callable[[Path, Path], list[str]]], runs: int
 ) -> tuple[dict[str, list[Cost]], dict[str, Path]]:
-    """Run the commands A B C, A B C, ...; costs and the last output folder of each."""
+    """Run the commands A B C, A B C, ...; returns the costs and the last output of each."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     outputs: dict[str, Path] = {}
     for _ in range(runs):
@@ -111,43 +111,43 @@ def in_turns(
     return costs, outputs
 
 
-def shared_numbers(theirs: Any, ours: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Numbers that stand at the same place in both summaries."""
+def shared_values(theirs: Any, ours: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Numbers with the same key path in both summaries."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key, value in theirs.items():
             if str(key) in ours:
-                yield from shared_numbers(value, ours[str(key)], f"{path}/{key}")
+                yield from shared_values(value, ours[str(key)], f"{path}/{key}")
     elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
         for number, (a, b) in enumerate(zip(theirs, ours, strict=True)):
-            yield from shared_numbers(a, b, f"{path}/{number}")
+            yield from shared_values(a, b, f"{path}/{number}")
     elif isinstance(theirs, int | float) and not isinstance(theirs, bool):
         yield path, theirs, ours
 
 
 def agreement(theirs: Path, ours: Path) -> tuple[int, int]:
-    """How many numbers both summaries share, and how many of them are undefined in ours.
+    """Number of values shared by both summaries, and how many of them are undefined in ours.
 
-    Raises when any other differs by more than 1e-9.
+    Raises if any other value differs by more than 1e-9.
     """
     a, b = (json.loads((f / "model_summary.json").read_bytes()) for f in (theirs, ours))
     n = undefined = 0
     for part in ("per_split", "summary"):
-        for path, x, y in shared_numbers(a[part], b[part], part):
+        for path, x, y in shared_values(a[part], b[part], part):
             if any(tier in path for tier in TIERS):
                 continue
             n += 1
             if y is None:
                 undefined += 1
                 if x not in (-1.0, 0.0) and not math.isnan(x):
-                    raise SystemExit(f"{path}: theirs {x}, ours is not defined")
+                    raise SystemExit(f"{path}: theirs {x}, ours undefined")
             elif abs(x - y) > 1e-9:
                 raise SystemExit(f"{path}: theirs {x}, ours {y}")
     return n, undefined
 
 
 def one_model(bench: Bench, runs: int) -> list[str]:
-    """Ours against the benchmark's evaluator on all three splits."""
-    costs, outputs = in_turns(
+    """Our evaluator and the benchmark's evaluator on all three splits."""
+    costs, outputs = alternate(
         bench,
         {
             "benchmark-eval": lambda p, o: evaluate_command(bench.benchmark, p, o),
@@ -162,12 +162,13 @@ def one_model(bench: Bench, runs: int) -> list[str]:
     )
     n, undefined = agreement(outputs["benchmark's evaluator"], outputs["benchmark-eval"])
     ours, theirs, decode = (median(costs[name]) for name in costs)
-    boxes = bench.n_boxes()
+    counts = bench.n_detections()
     return [
-        "## One model, whole process, one core",
+        "## One model on one core",
         "",
-        f"{sum(boxes.values()):,} boxes ({', '.join(f'{s} {b:,}' for s, b in boxes.items())}); "
-        f"median of {runs} runs in turns.",
+        f"{sum(counts.values()):,} detections "
+        f"({', '.join(f'{split} {n:,}' for split, n in counts.items())}); whole processes, "
+        f"median of {runs} alternating runs.",
         "",
         "| | CPU (s) | wall (s) | peak memory (MB) |",
         "|---|---|---|---|",
@@ -176,23 +177,23 @@ def one_model(bench: Bench, runs: int) -> list[str]:
             for name, c in (
                 ("`benchmark-eval evaluate`", ours),
                 ("the benchmark's evaluator", theirs),
-                ("msgspec, decoding the files only", decode),
+                ("only decoding the files (msgspec)", decode),
             )
         ),
         "",
-        f"**{theirs.cpu / ours.cpu:.0f} times faster than the benchmark's evaluator** (CPU time; "
-        f"wall {theirs.wall / ours.wall:.0f} times), with {ours.memory / theirs.memory:.2f} times "
-        f"its memory; {ours.cpu / decode.cpu:.1f} times the time of decoding alone. "
-        f"{n:,} shared numbers agree to 1e-9, "
-        f"{undefined} of them -1 or 0 there and not defined here.",
+        f"**{theirs.cpu / ours.cpu:.0f} times faster than the benchmark's evaluator** in CPU time "
+        f"({theirs.wall / ours.wall:.0f} times in wall time), with "
+        f"{ours.memory / theirs.memory:.2f} times its memory and {ours.cpu / decode.cpu:.1f} times "
+        f"the CPU time of decoding alone. All {n:,} shared values agree to 1e-9, except "
+        f"{undefined} that are -1 or 0 there and undefined here.",
         "",
     ]
 
 
 def suites(bench: Bench, runs: int) -> list[str]:
-    """Public COCO scorers on semantic_ood, on the suites they have, whole processes."""
+    """Public COCO tools on semantic_ood, on the suites they support."""
     annotations = bench.benchmark / "detection" / "annotations_coco" / "semantic_ood.json"
-    # relabelled once and for all: no tool is charged for it
+    # relabelled in advance, so that no measurement includes it
     truths = {"class-aware": annotations, "class-agnostic": bench.scratch / "one_class.json"}
     one_class(annotations, truths["class-agnostic"])
     found = {"class-aware": "semantic_ood_predictions.json", "class-agnostic": "one_class.json"}
@@ -206,7 +207,7 @@ def suites(bench: Bench, runs: int) -> list[str]:
         ]
 
     commands: dict[str, Callable[[Path, Path], list[str]]] = {
-        "`benchmark-eval evaluate --splits semantic_ood`, all families": lambda p, o: (
+        "`benchmark-eval evaluate --splits semantic_ood`, all metrics": lambda p, o: (
             evaluate_command(bench.benchmark, p, o, "--splits", "semantic_ood")
         )
     }
@@ -214,14 +215,14 @@ def suites(bench: Bench, runs: int) -> list[str]:
     for name, suite in itertools.product(names, ("class-aware", "class-agnostic")):
         commands[f"{name}, {suite} suite"] = tool(name, suite)
     os.environ["PYTHONPATH"] = str(OTHERS)
-    costs, outputs = in_turns(bench, commands, runs)
+    costs, outputs = alternate(bench, commands, runs)
     ours = json.loads((outputs[next(iter(commands))] / "model_summary.json").read_bytes())
     ours = ours["per_split"]["semantic_ood"]
     lines = []
     first = median(costs[next(iter(commands))])
     for label, command in commands.items():
         c = median(costs[label])
-        same = ""
+        difference = ""
         if "suite" in label:
             again = command(bench.predictions, bench.scratch)
             out = subprocess.run(again, capture_output=True, check=True, text=True)
@@ -229,19 +230,21 @@ def suites(bench: Bench, runs: int) -> list[str]:
             theirs = json.loads(out.stdout.strip().splitlines()[-1])
             pairs = [(a, block[k]) for a, k in zip(theirs, SUITE_KEYS, strict=True)]
             worst = max((abs(a - b) for a, b in pairs if b is not None), default=0.0)
-            same = f"{worst:.0e}"
+            difference = f"{worst:.0e}"
         ratio = "" if c is first else f"{c.cpu / first.cpu:.1f}"
         lines.append(
-            f"| {label} | {c.cpu:.2f} | {c.wall:.2f} | {c.memory / 1e6:.0f} | {ratio} | {same} |"
+            f"| {label} | {c.cpu:.2f} | {c.wall:.2f} | {c.memory / 1e6:.0f} | {ratio} "
+            f"| {difference} |"
         )
     del os.environ["PYTHONPATH"]
     return [
-        "## Public COCO scorers on semantic_ood",
+        "## Public COCO tools on semantic_ood",
         "",
-        "Loading and scoring, whole process. Each tool does one suite, class-agnostic on files of",
-        f"one class; ours does everything. Median of {runs} runs in turns.",
+        "Loading and scoring as whole processes. Each tool scores one suite, the class-agnostic",
+        "one on files with a single category; `benchmark-eval` computes all metrics. Median of "
+        f"{runs} alternating runs.",
         "",
-        "| | CPU (s) | wall (s) | peak memory (MB) | CPU over ours | largest difference |",
+        "| | CPU (s) | wall (s) | peak memory (MB) | CPU relative to ours | largest difference |",
         "|---|---|---|---|---|---|",
         *lines,
         "",
@@ -249,7 +252,7 @@ def suites(bench: Bench, runs: int) -> list[str]:
 
 
 def stages(bench: Bench) -> list[str]:
-    """Where the time of one evaluation goes (one process, CPU time)."""
+    """CPU time of the stages of one evaluation (one process)."""
     out = subprocess.run(
         [
             *("taskset", "--cpu-list", str(PIN)),
@@ -264,9 +267,9 @@ def stages(bench: Bench) -> list[str]:
     )
     rows = json.loads(out.stdout)
     return [
-        "## Where the time goes",
+        "## Stages of an evaluation",
         "",
-        "CPU seconds of the stages of one evaluation; one run.",
+        "CPU time of the stages of one evaluation; one run.",
         "",
         "| stage | CPU (s) |",
         "|---|---|",
@@ -276,13 +279,13 @@ def stages(bench: Bench) -> list[str]:
 
 
 def tiled(bench: Bench, copies: float, into: Path) -> tuple[Path, Path, int]:
-    """semantic_ood and its predictions, ``copies`` times over, at the same density."""
+    """semantic_ood and its predictions, repeated ``copies`` times at the same density."""
     annotations = Path("detection") / "annotations_coco"
     (into / annotations).mkdir(parents=True)
     shutil.copy(bench.benchmark / "species_taxonomy.csv", into)
     truth = json.loads((bench.benchmark / annotations / "semantic_ood.json").read_bytes())
     found = json.loads((bench.predictions / "semantic_ood_predictions.json").read_bytes())
-    for split in ("train", "iid_test"):  # categories that predictions name
+    for split in ("train", "iid_test"):  # predictions refer to their categories
         other = json.loads((bench.benchmark / annotations / f"{split}.json").read_bytes())
         other["images"], other["annotations"] = [], []
         (into / annotations / f"{split}.json").write_text(json.dumps(other))
@@ -311,18 +314,18 @@ def tiled(bench: Bench, copies: float, into: Path) -> tuple[Path, Path, int]:
 
 
 def growth(bench: Bench, runs: int) -> list[str]:
-    """Time and memory per box above start-up, from 50,000 to 2,000,000 boxes."""
+    """Time and memory per detection above start-up, from 50,000 to 2,000,000 detections."""
     empty, folder, _ = tiled(bench, 0.0, bench.scratch / "tile0")
     base_costs = [
         run(evaluate_command(empty, folder, bench.output(), "--splits", "semantic_ood"), pin=PIN)
         for _ in range(runs + 2)
     ]
     base = median(base_costs)
-    per_box = bench.n_boxes()["semantic_ood"]
+    n_original = bench.n_detections()["semantic_ood"]
     rows = []
     for target in (50_000, 200_000, 500_000, 1_000_000, 2_000_000):
         place = bench.scratch / f"tile{target}"
-        benchmark, folder, n = tiled(bench, target / per_box, place)
+        benchmark, folder, n = tiled(bench, target / n_original, place)
         c = median(
             [
                 run(
@@ -336,29 +339,31 @@ def growth(bench: Bench, runs: int) -> list[str]:
         shutil.rmtree(place)
     times, memory = [r[2] for r in rows], [r[3] for r in rows]
     return [
-        "## Growth with the number of boxes",
+        "## Scaling with the number of detections",
         "",
-        f"semantic_ood alone, real density, median of {runs} runs; start-up (an empty split, "
-        f"{runs + 2} runs) is {base.cpu:.2f} s and {base.memory / 1e6:.0f} MB.",
+        f"Only semantic_ood, at the density of the real benchmark; median of {runs} runs. Start-up "
+        f"(an empty split, {runs + 2} runs) takes {base.cpu:.2f} s and "
+        f"{base.memory / 1e6:.0f} MB.",
         "",
-        "| boxes | CPU (s) | peak memory (MB) | µs a box above start-up | bytes a box |",
+        "| detections | CPU (s) | peak memory (MB) | µs per detection above start-up "
+        "| bytes per detection above start-up |",
         "|---|---|---|---|---|",
         *(
             f"| {n:,} | {c.cpu:.2f} | {c.memory / 1e6:.0f} | {t:.2f} | {m:.0f} |"
             for n, c, t, m in rows
         ),
         "",
-        f"Worst over best: time {max(times) / min(times):.2f}, memory "
-        f"{max(memory) / min(memory):.2f}.",
+        "Ratio of the largest to the smallest cost per detection: time "
+        f"{max(times) / min(times):.2f}, memory {max(memory) / min(memory):.2f}.",
         "",
     ]
 
 
-def one_image(bench: Bench, n_boxes: int, n_specimens: int, n_predictions_side: float) -> Cost:
-    """One image with many specimens on a grid and many jittered boxes on them."""
+def one_image(bench: Bench, n_detections: int, n_specimens: int, jitter: float) -> Cost:
+    """One image with many specimens on a grid and many jittered detections of them."""
     import numpy as np
 
-    place = bench.scratch / f"image{n_boxes}"
+    place = bench.scratch / f"image{n_detections}"
     annotations = place / "detection" / "annotations_coco"
     annotations.mkdir(parents=True)
     shutil.copy(bench.benchmark / "species_taxonomy.csv", place)
@@ -382,9 +387,9 @@ def one_image(bench: Bench, n_boxes: int, n_specimens: int, n_predictions_side: 
         for i in range(n_specimens)
     ]
     (annotations / "semantic_ood.json").write_text(json.dumps(truth))
-    near = corner[rng.integers(n_specimens, size=n_boxes)]
-    xy = np.round(near + rng.normal(0, n_predictions_side, (n_boxes, 2)), 2)
-    score = np.round(rng.random(n_boxes), 5)
+    near = corner[rng.integers(n_specimens, size=n_detections)]
+    xy = np.round(near + rng.normal(0, jitter, (n_detections, 2)), 2)
+    score = np.round(rng.random(n_detections), 5)
     folder = place / "predictions"
     folder.mkdir()
     records = [
@@ -396,16 +401,16 @@ def one_image(bench: Bench, n_boxes: int, n_specimens: int, n_predictions_side: 
 
 
 def dense(bench: Bench) -> list[str]:
-    """One image, overlapping specimens: the worst case of the matching."""
+    """One image with overlapping specimens: the worst case of the matching."""
     empty = one_image(bench, 1, 300, 30.0)
     rows = [(n, one_image(bench, n, 300, 30.0)) for n in (3_000, 30_000, 1_000_000)]
     return [
-        "## Everything on one image",
+        "## All detections on one image",
         "",
-        "300 overlapping specimens on one image; CPU above a run with one box "
-        f"({empty.cpu:.2f} s). One run each.",
+        "One image with 300 overlapping specimens. Start-up is a run with one detection "
+        f"({empty.cpu:.2f} s); one run each.",
         "",
-        "| boxes | CPU above start-up (s) | wall (s) | peak memory (MB) |",
+        "| detections | CPU above start-up (s) | wall (s) | peak memory (MB) |",
         "|---|---|---|---|",
         *(
             f"| {n:,} | {c.cpu - empty.cpu:.2f} | {c.wall:.2f} | {c.memory / 1e6:.0f} |"
@@ -416,7 +421,7 @@ def dense(bench: Bench) -> list[str]:
 
 
 def machine() -> list[str]:
-    """What the figures were measured with."""
+    """Machine and package versions."""
     model = ""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -429,7 +434,7 @@ def machine() -> list[str]:
         versions += sorted(f"{d.name} {d.version}" for d in found)
     return [
         f"Machine: {model or platform.machine()}, {os.cpu_count()} cores, Python "
-        f"{platform.python_version()}, {', '.join(versions)}; the benchmark's evaluator of "
+        f"{platform.python_version()}, {', '.join(versions)}; the benchmark's evaluator from "
         f"{(ROOT / 'requirements-yardstick.txt').read_text().split()[-1]}.",
         "",
     ]
@@ -445,22 +450,22 @@ PARTS: dict[str, Callable[[Bench, int], list[str]]] = {
 
 
 def main() -> None:
-    """Measure the parts asked for and write the page."""
+    """Measure the requested parts and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3, help="counted runs of each command")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each command")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the synthetic benchmark")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "performance.md")
     args = parser.parse_args()
     if args.parts != list(PARTS) and args.output == parser.get_default("output"):
-        parser.error("--parts would leave a page of parts: give --output too")
+        parser.error("--parts would overwrite the page with some of its parts: also set --output")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), args.scale)
         page = [
             "# Performance",
             "",
             f"Written by `make bench` (`python benchmarks/speed.py --runs {args.runs} "
-            f"--scale {args.scale:g}`). Ratios tell more than seconds, which are those of one "
+            f"--scale {args.scale:g}`). Compare the ratios: the absolute times are those of one "
             "machine.",
             "",
             *machine(),

@@ -1,4 +1,4 @@
-"""CPU seconds of the stages of one evaluation, as JSON (called by ``speed.py``).
+"""CPU time (s) of the stages of one evaluation, as JSON (called by ``speed.py``).
 
 python benchmarks/stages.py BENCHMARK_DIR PREDICTIONS_DIR OUTPUT_DIR
 """
@@ -36,16 +36,16 @@ predictions = [
 mark("reading predictions into columns")
 k = len(benchmark.categories.ids)
 detections = [order_detections(p, k) for p in predictions]
-mark("ordering")
+mark("sorting")
 pairs = [find_pairs(d, t, 0.5) for d, t in zip(detections, truths, strict=True)]
-mark("pairs (IoU)")
+mark("IoU of all pairs")
 for d, t, p in zip(detections, truths, pairs, strict=True):
     localise(d, t, p, 0.5)
 mark("localisation matching")
 for d, t, p in zip(detections, truths, pairs, strict=True):
     for suite in (Suite.class_agnostic(d, t), Suite.by_species(d, t, k)):
         score_suite(suite, d, t, match_coco(suite, d, t, p), N_AREAS)
-mark("COCO matching, AP and AR of both suites")
+mark("COCO matching, AP and AR (class-aware and class-agnostic)")
 stages = [(name, now - before) for (name, now), (_, before) in zip(marks[1:], marks, strict=False)]
 start = time.process_time()
 result, tables = evaluation.evaluate(
@@ -53,9 +53,9 @@ result, tables = evaluation.evaluate(
 )
 whole = time.process_time() - start
 writers.write_evaluation(result, benchmark, tables, output_dir)
-told = sum(seconds for name, seconds in stages[2:])
+listed = sum(seconds for name, seconds in stages[2:])
 stages += [
-    ("bands and all other families", whole - told),
-    ("writing the files", time.process_time() - start - whole),
+    ("distance bands and other metric families", whole - listed),
+    ("writing the result files", time.process_time() - start - whole),
 ]
 print(json.dumps([marks[0], *stages]))

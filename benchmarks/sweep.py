@@ -1,8 +1,8 @@
-"""What Snakemake adds to the evaluations of a full-size sweep (a part of ``make bench``).
+"""Overhead of the workflow in a full-size sweep (part of ``make bench``).
 
-153 models of nine distinct predictions (hard links, so that disk suffices) on two cores, from
-nothing to the report, whole process trees; and how long it takes to find out that there is nothing
-to do, next to a trivial Snakefile with as many inputs and outputs a job. Adds its sections to
+Measures whole process trees: 153 models with nine distinct sets of predictions (hard links, to
+save disk space) on two cores, from planning to the report; and a second call with nothing to do,
+compared with a trivial Snakefile with as many inputs and outputs per job. Adds its sections to
 ``docs/performance.md``.
 """
 
@@ -34,7 +34,7 @@ DISTINCT = 9
 
 @dataclass(frozen=True)
 class Tree:
-    """A prediction tree and the options that point Snakemake at it."""
+    """A folder of predictions and the Snakemake commands that use it."""
 
     folder: Path
     n_models: int
@@ -53,7 +53,7 @@ class Tree:
 
 
 def make_tree(folder: Path, scale: float, detections_per_specimen: float, copies: int) -> Tree:
-    """A benchmark and ``copies`` times the 153 models of a sweep, nine of them distinct."""
+    """A benchmark and ``copies`` times the 153 models of a sweep, nine of which are distinct."""
     benchmark = synthetic_benchmark(invented_species(), seed=0, scale=scale, test_scale=scale)
     write_benchmark(folder / "benchmark", benchmark)
     models = list(sweep_models())
@@ -78,7 +78,7 @@ def make_tree(folder: Path, scale: float, detections_per_specimen: float, copies
 
 
 def tree_cost(command: list[str]) -> tuple[float, float]:
-    """Wall seconds, and CPU seconds of a command with all its children."""
+    """Wall time and CPU time (s) of a command with all its children."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
         command,
@@ -93,7 +93,7 @@ def tree_cost(command: list[str]) -> tuple[float, float]:
 
 
 def one_evaluation(tree: Tree, benchmark: Path, output: Path) -> float:
-    """CPU seconds of one model's evaluation, the mean over all distinct ones."""
+    """CPU time (s) of the evaluation of one model, the mean over all distinct models."""
     names = sorted(p.name for p in (tree.folder / "predictions").iterdir())
     command = [str(BIN / "benchmark-eval"), "evaluate", "--quiet"]
     command += ["--benchmark-dir", str(benchmark), "--output-dir", str(output)]
@@ -109,27 +109,26 @@ def one_evaluation(tree: Tree, benchmark: Path, output: Path) -> float:
     return statistics.fmean(cost.cpu for cost in runs)
 
 
-SWEEP_MEANS = (
-    "wall / (user + sys) says how well the work fills the cores; one over their number is perfect.",
-    "user + sys over as many single evaluations says what hashing, workflow, tables, plots and",
-    "report add to the scoring itself: 1 is nothing. Against an `evaluate` with the benchmark's",
-    "index, as the jobs of a sweep have it, that is larger and has no bound: it shows what is left",
-    "to save.",
+SWEEP_NOTES = (
+    "At full load, wall / CPU is 1 divided by the number of cores. CPU time relative to that of",
+    "single evaluations is the overhead of hashing, workflow, tables, plots and report: 1 is no",
+    "overhead. The ratio to evaluations that read the benchmark's index, as the jobs of a sweep",
+    "do, has no target: it shows what could still be saved.",
 )
-NOTHING_MEANS = (
-    "1 is a workflow that makes sure of no content: Snakemake alone, with all that it compares by",
-    "itself. The rest is the price of knowing that every input is what it was.",
+NO_OP_NOTES = (
+    "A ratio of 1 is plain Snakemake, which compares no file contents. Anything above is the cost",
+    "of checking that no input has changed.",
 )
 
 
-def wanted(found: float, at_most: float) -> str:
-    """A ratio beside its bound."""
-    verdict = "met" if found <= at_most else "NOT met"
-    return f"{found:.2f} (at most {at_most:.2f} is wanted: {verdict})"
+def with_target(ratio: float, target: float) -> str:
+    """A ratio with its target."""
+    verdict = "met" if ratio <= target else "NOT met"
+    return f"{ratio:.2f} (target: at most {target:.2f}, {verdict})"
 
 
 def full_sweep(scratch: Path, scale: float, cores: int) -> list[str]:
-    """The whole sweep against as many single evaluations."""
+    """The whole sweep compared with as many single evaluations."""
     tree = make_tree(scratch / "full", scale, 21.0, 1)
     results = scratch / "results"
     results.mkdir()
@@ -148,21 +147,21 @@ def full_sweep(scratch: Path, scale: float, cores: int) -> list[str]:
         "## The sweep",
         "",
         f"{n} full-size models ({size / 1e9:.1f} GB of predictions, {DISTINCT} of them distinct) "
-        f"on {cores} cores: hashing, index, evaluation, tables, plots and report. One run "
+        f"on {cores} cores: hashing, index, evaluations, tables, plots and report. One run "
         f"(`python benchmarks/sweep.py --scale {scale:g} --cores {cores}`).",
         "",
         "| | |",
         "|---|---|",
-        f"| hashing all inputs and planning, alone | {first_load:.0f} s |",
-        f"| wall | {wall:.0f} s |",
-        f"| user + sys of the whole tree | {cpu:.0f} s |",
-        f"| wall / (user + sys) | {wanted(wall / cpu, 1.2 / cores)} |",
-        f"| one `evaluate`, user + sys (mean of {DISTINCT}) | {single:.2f} s |",
-        f"| user + sys / ({n} x one `evaluate`) | {wanted(cpu / (n * single), 1.25)} |",
-        f"| one `evaluate` with the index of the benchmark instead | {indexed:.2f} s |",
-        f"| user + sys / ({n} x that) | {cpu / (n * indexed):.2f} |",
+        f"| hashing all inputs and planning (separate run), wall | {first_load:.0f} s |",
+        f"| whole sweep, wall | {wall:.0f} s |",
+        f"| whole sweep, CPU (user + sys) | {cpu:.0f} s |",
+        f"| wall / CPU | {with_target(wall / cpu, 1.2 / cores)} |",
+        f"| one `evaluate`, CPU (mean of {DISTINCT}) | {single:.2f} s |",
+        f"| CPU / ({n} x one `evaluate`) | {with_target(cpu / (n * single), 1.25)} |",
+        f"| one `evaluate` with the index of the benchmark, CPU | {indexed:.2f} s |",
+        f"| CPU / ({n} x one `evaluate` with the index) | {cpu / (n * indexed):.2f} |",
         "",
-        *SWEEP_MEANS,
+        *SWEEP_NOTES,
         "",
     ]
 
@@ -181,7 +180,7 @@ rule work:
 
 
 def make_trivial(folder: Path, n: int) -> list[str]:
-    """A finished workflow of ``n`` jobs that touch files; the command that finds nothing to do."""
+    """A finished workflow of ``n`` jobs that touch files; returns the command for a no-op run."""
     folder.mkdir()
     (folder / "Snakefile").write_text(TRIVIAL.format(n=n))
     (folder / "in").mkdir()
@@ -192,13 +191,13 @@ def make_trivial(folder: Path, n: int) -> list[str]:
             (folder / "in" / str(i) / name).touch()
     command = [str(BIN / "snakemake"), "--directory", str(folder), "--quiet", "all"]
     command += ["--snakefile", str(folder / "Snakefile"), "--cores", "2"]
-    # run in earnest: of files that are only there Snakemake has no records, and compares nothing
+    # a real run, as Snakemake has no records of other files and would compare nothing
     subprocess.run(command, check=True, capture_output=True)
     return command
 
 
 def nothing_to_do(scratch: Path, runs: int) -> list[str]:
-    """Both workflows with everything made already, in turns."""
+    """Second calls of both finished workflows, alternating."""
     rows = []
     for copies in (1, 10):
         tree = make_tree(scratch / f"tiny{copies}", 0.005, 1.0, copies)
@@ -213,29 +212,29 @@ def nothing_to_do(scratch: Path, runs: int) -> list[str]:
             trivial.append(run(trivial_command))
         a, b = median(ours), median(trivial)
         rows.append(
-            f"| {tree.n_models:,} | {a.wall:.2f} | {b.wall:.2f} | {wanted(a.wall / b.wall, 1.3)} |"
-            f" {a.cpu / b.cpu:.2f} |"
+            f"| {tree.n_models:,} | {a.wall:.2f} | {b.wall:.2f} "
+            f"| {with_target(a.wall / b.wall, 1.3)} | {a.cpu / b.cpu:.2f} |"
         )
     return [
         "## Nothing to do",
         "",
-        "A second call of `snakemake`, next to a trivial Snakefile with as many inputs and outputs"
-        f" a job; median of {runs} runs in turns.",
+        "A second call of `snakemake` on a finished sweep, compared with a trivial Snakefile with "
+        f"as many inputs and outputs per job; median of {runs} alternating runs.",
         "",
-        "| models | ours, wall (s) | trivial, wall (s) | wall ratio | CPU ratio |",
+        "| models | sweep, wall (s) | trivial, wall (s) | wall ratio | CPU ratio |",
         "|---|---|---|---|---|",
         *rows,
         "",
-        *NOTHING_MEANS,
+        *NO_OP_NOTES,
         "",
     ]
 
 
 def main() -> None:
-    """Measure and put the sections at the end of the page."""
+    """Measure and append the sections to the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="size of the full sweep's data")
-    parser.add_argument("--runs", type=int, default=3, help="counted runs of the second call")
+    parser.add_argument("--runs", type=int, default=3, help="runs of the second call")
     parser.add_argument("--cores", type=int, default=2, help="cores of the full sweep")
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "performance.md")
     args = parser.parse_args()

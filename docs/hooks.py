@@ -1,13 +1,13 @@
-"""Pages of the site that are made, not written: from schemas, command line and docstrings.
+"""Generates pages of the site from the schemas, the command line and the docstrings.
 
-MkDocs calls ``on_files`` before it reads pages; whatever is added there is a page like any other.
+MkDocs calls ``on_files`` before it reads the pages.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +17,29 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import benchmark_eval
-from benchmark_eval.cli.main import VERBS
+from benchmark_eval.cli.main import COMMANDS
 from benchmark_eval.results.schema import Evaluation
 from benchmark_eval.sweep import tables
 
 PACKAGE = Path(benchmark_eval.__file__).parent
-PARTS = {
-    "Scoring one model": ("inputs", "scoring", "scoring/metrics", "results"),
-    "Sweeps": ("training", "sweep"),
-    "Plots and report": ("report",),
-    "Converters": ("formats",),
-    "VOC-style mAP": ("voc",),
-    "Synthetic data": ("synthetic",),
-    "Workflow": ("pipeline",),
-}
-"""Pages of the Python reference and the folders of the package that they show."""
+API_INTRODUCTION = """Import these names from `benchmark_eval`:
+
+```python
+from benchmark_eval import run_evaluation
+```
+
+Everything else in the package may change without notice."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made."""
-    for name, text in made().items():
+    """Add the generated pages."""
+    for name, text in generated().items():
         files.append(File.generated(config, name, content=text))
     return files
 
 
-def made() -> dict[str, str]:
-    """Every made page or file by its name below docs/."""
+def generated() -> dict[str, str]:
+    """Every generated page or file, by its name below docs/."""
     schemas = {
         "config": _schema("config"),
         "manifest": _schema("manifest"),
@@ -54,12 +51,12 @@ def made() -> dict[str, str]:
         "reference/manifest.md": keys_page(schemas["manifest"]),
         "reference/commands.md": commands_page(),
         "reference/files.md": files_page(schemas),
-        "contributing.md": (PACKAGE.parent / "CONTRIBUTING.md").read_text(),
+        "contributing.md": contributing_page(),
         **{
             f"reference/{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False)
             for name, schema in schemas.items()
         },
-        **{f"reference/python/{slug(part)}.md": text for part, text in python_pages()},
+        "reference/api.md": api_page(),
     }
 
 
@@ -70,27 +67,28 @@ def _schema(name: str) -> dict[str, Any]:
     return schema
 
 
-def slug(title: str) -> str:
-    """A title as a file's name."""
-    return title.lower().replace(" ", "-")
+def contributing_page() -> str:
+    """CONTRIBUTING.md, with its links as seen from docs/."""
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return text.replace("](docs/", "](")
 
 
 def keys_page(schema: Mapping[str, Any]) -> str:
-    """A schema's keys as a page: description, allowed values, default."""
-    needed = schema.get("required", ())
+    """A page with the description, allowed values and default of each key of a schema."""
+    required = schema.get("required", ())
     lines = [f"# {schema['title']}", "", schema["description"], ""]
     for key, rules in schema["properties"].items():
         lines += [f"## {key}", "", rules["description"], "", f"- allowed: {allowed(rules)}"]
         if "default" in rules:
             lines.append(f"- default: `{json.dumps(rules['default'])}`")
-        elif needed:
-            lines.append(f"- {'required' if key in needed else 'optional'}")
+        elif required:
+            lines.append(f"- {'required' if key in required else 'optional'}")
         lines.append("")
     return "\n".join(lines)
 
 
 def allowed(rules: Mapping[str, Any]) -> str:
-    """What a key may hold, in words."""
+    """The allowed values of a key, in words."""
     if "enum" in rules:
         return ", ".join(f"`{value}`" for value in rules["enum"])
     if rules["type"] == "array":
@@ -105,10 +103,10 @@ def allowed(rules: Mapping[str, Any]) -> str:
 
 
 def files_page(schemas: Mapping[str, Any]) -> str:
-    """Where each schema is, and the keys that its file begins with."""
+    """A page with a link to each schema and the top-level keys of its file."""
     files = {
         "config": "`config/config.yaml`",
-        "manifest": "a row of the manifest",
+        "manifest": "one row of the manifest",
         "summary": "`<model>_summary.json`",
         "aggregated": "`aggregated.json`",
     }
@@ -121,37 +119,23 @@ def files_page(schemas: Mapping[str, Any]) -> str:
 
 
 def _properties(schema: Mapping[str, Any]) -> list[str]:
-    """The top keys of a schema, behind its reference if it has one."""
+    """The top-level keys of a schema, with a ``$ref`` resolved."""
     if "$ref" in schema:
         schema = schema["$defs"][schema["$ref"].rpartition("/")[2]]
     return list(schema["properties"])
 
 
 def commands_page() -> str:
-    """The help of every verb."""
+    """A page with the help of every command."""
     lines = ["# Command line", ""]
-    for verb in VERBS:
-        command = importlib.import_module(f"benchmark_eval.cli.{verb.replace('-', '_')}").command
-        context = click.Context(command, info_name=f"benchmark-eval {verb}", terminal_width=88)
-        lines += [f"## {verb}", "", "```text", command.get_help(context), "```", ""]
+    for name in COMMANDS:
+        command = importlib.import_module(f"benchmark_eval.cli.{name.replace('-', '_')}").command
+        context = click.Context(command, info_name=f"benchmark-eval {name}", terminal_width=88)
+        lines += [f"## {name}", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(lines)
 
 
-def python_pages() -> Iterator[tuple[str, str]]:
-    """Title and text of each page of the Python reference."""
-    for title, folders in PARTS.items():
-        yield title, python_page(title, [name for folder in folders for name in modules(folder)])
-
-
-def modules(folder: str) -> list[str]:
-    """Public modules of a folder of the package, without the package's own name in front."""
-    paths = sorted((PACKAGE / folder).glob("*.py"))
-    names = [path.stem for path in paths if not path.stem.startswith("_")]
-    package = folder.replace("/", ".")
-    return [package, *(f"{package}.{name}" for name in names)]
-
-
-def python_page(title: str, names: list[str]) -> str:
-    """A page that shows the docstrings of modules."""
-    shown = "\n\n".join(f"::: benchmark_eval.{name}" for name in names)
-    return f"# {title}\n\n{shown}\n"
+def api_page() -> str:
+    """A page with the public names of the package."""
+    shown = "\n\n".join(f"::: benchmark_eval.{name}" for name in benchmark_eval.__all__)
+    return f"# Python API\n\n{API_INTRODUCTION}\n\n{shown}\n"

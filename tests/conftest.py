@@ -1,4 +1,4 @@
-"""Reports what the tests of parity and of trust tried, whichever process tried it."""
+"""Shared fixtures, and a summary of what the parity and trust tests tried in all processes."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from support.workflow_sweep import Sweep
 
-settings.register_profile("default", deadline=None)  # a busy machine is no failure
+settings.register_profile("default", deadline=None)  # do not fail on a busy machine
 settings.load_profile("default")
 
 PARITY_SEED = "PARITY_SEED"
@@ -17,12 +17,12 @@ DEEP = "HYPOTHESIS_EXAMPLES"
 
 
 def pytest_configure():
-    # drawn before xdist starts its workers, which inherit it: all of them draw the same
+    # set before xdist starts its workers, so that all of them inherit the same seed
     os.environ.setdefault(PARITY_SEED, str(10**6 + secrets.randbelow(10**9)))
 
 
 def pytest_collection_modifyitems(config, items):
-    """``make test-deep``: the property tests alone, with as many examples as are asked for."""
+    """``make test-deep``: only the property tests, with the requested number of examples."""
     examples = int(os.environ.get(DEEP, "0"))
     if not examples:
         return
@@ -36,13 +36,13 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def fresh_seed():
-    """A seed drawn anew for each run, or that of the run to be replayed."""
+    """A new seed for each run, or the seed of the run to be reproduced."""
     return int(os.environ[PARITY_SEED])
 
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory, worker_id):
-    """A sweep that has run, once for all processes that test side by side."""
+    """A finished sweep, run once and shared by all xdist workers."""
     shared = tmp_path_factory.getbasetemp()
     folder = (shared if worker_id == "master" else shared.parent) / "base sweep"
     with folder.with_name("base sweep.lock").open("a") as lock:
@@ -56,26 +56,26 @@ def base(tmp_path_factory, worker_id):
 
 @pytest.fixture
 def sweep(base, tmp_path):
-    """A copy of the sweep that has run, for one test to change."""
+    """A copy of the finished sweep, which a test may modify."""
     return base.copy(tmp_path / "sweep")
 
 
 def pytest_terminal_summary(terminalreporter):
-    # results travel with the reports, as those do come back from the workers
+    # user properties of the reports are sent back by the xdist workers
     counts = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if getattr(report, "when", None) == "teardown":  # holds the properties of all phases
+            if getattr(report, "when", None) == "teardown":  # has the properties of all phases
                 counts.update({name: n for name, n in report.user_properties if type(n) is int})
     if counts["yardstick"] or counts["pycocotools"]:
         terminalreporter.write_line(
             f"parity: {counts['yardstick']:,} values compared with the benchmark's evaluator, "
             f"{counts['pycocotools']:,} with pycocotools "
-            f"({PARITY_SEED}={os.environ[PARITY_SEED]} draws the same again)"
+            f"({PARITY_SEED}={os.environ[PARITY_SEED]} reproduces this run)"
         )
     if counts["faults"] or counts["inputs"] or counts["kills"]:
         terminalreporter.write_line(
-            f"trust: {counts['faults']:,} faults planted, {counts['inputs']:,} inputs tried, "
+            f"trust: {counts['faults']:,} problems planted, {counts['inputs']:,} inputs tried, "
             f"{counts['kills']:,} runs killed, {counts['sweeps']:,} sweeps broken"
         )
     deviations = sorted((name, n) for name, n in counts.items() if name.startswith("deviation "))

@@ -1,13 +1,12 @@
-"""``benchmark-eval check``: every problem of a benchmark, a manifest, a config, all predictions.
+"""``benchmark-eval check``: every problem of a benchmark, a manifest, a config and predictions.
 
-The faults themselves are found where their files are read (``benchmark_eval.inputs.benchmark``,
-``predictions``, ``manifest``, ``config``, ``plan``); here they are gathered, the softer findings
-about the benchmark are added, and all of it is told in blocks, one a kind.
+Problems of a single file are found by its reader in ``benchmark_eval.inputs``. This package
+collects them, adds warnings and notes about the benchmark, and reports all findings by kind.
 """
 
 from __future__ import annotations
 
 from benchmark_eval.check.report import CheckReport
-from benchmark_eval.check.run import Request, read_request, run_check
+from benchmark_eval.check.run import check_inputs
 
-__all__ = ["CheckReport", "Request", "read_request", "run_check"]
+__all__ = ["CheckReport", "check_inputs"]

@@ -1,4 +1,4 @@
-"""Findings about a benchmark that no single file can tell: splits, taxonomy, licences, digests."""
+"""Findings that involve several files of a benchmark: splits, taxonomy, licences, digests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.core.duplicate_keys import repeated_in_coco
+from benchmark_eval.core.duplicate_keys import duplicates_in_coco
 from benchmark_eval.core.json_values import plain_json, show
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input, read_input
@@ -33,7 +33,7 @@ PUBLISHED = {
     "inat_test": (74, 80, 8, 8),
     "semantic_ood": (7701, 46924, 0, 110),
 }
-"""What version 2.0.1 of the benchmark holds, by its card."""
+"""Published size of version 2.0.1 of the benchmark."""
 MANIFEST = "MANIFEST.csv"
 LICENCES = "image_licences.csv"
 IMAGES = "detection/images/"
@@ -59,10 +59,10 @@ class _Origins(msgspec.Struct):
 
 
 def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
-    """What the files of a benchmark say together, worst first."""
-    repeats: list[Problem] = []
-    origins = dict(_origins(directory, survey.raws, repeats))
-    yield from repeats
+    """Findings about the files of a benchmark, most serious first."""
+    duplicates: list[Problem] = []
+    origins = dict(_origins(directory, survey.raws, duplicates))
+    yield from duplicates
     yield from _shared_origins(origins)
     yield from _listed_files(directory, survey)
     for raw in survey.raws:
@@ -73,9 +73,9 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
                 "no-crowd",
                 raw.file,
                 "no crowd region",
-                "annotations of version 2, in which iid_test has crowd regions",
+                "crowd regions, as in version 2 of the benchmark",
                 field="iscrowd",
-                cause="looks like version 1, whose unscored specimens count as false alarms",
+                cause="looks like version 1, where unscored specimens lead to false positives",
             )
     yield from _stray_files(survey)
     yield from _species(survey)
@@ -86,38 +86,38 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
 
 
 def _origins(
-    directory: Path, raws: Sequence[RawSplit], repeats: list[Problem]
+    directory: Path, raws: Sequence[RawSplit], duplicates: list[Problem]
 ) -> Iterator[tuple[str, _Origins]]:
-    """Where images and annotations of each file come from; files that are no COCO are passed.
+    """Sources of the images and annotations of each file; files that are not COCO are skipped.
 
-    Keys that stand twice in a record are added to ``repeats`` while the text is at hand.
+    Duplicate keys of a record are added to ``duplicates``, since the text is needed for both.
     """
     for raw in raws:
         try:
             data = read_input(directory / raw.file)
             yield raw.file, _decoded(data)
-            repeats += _repeated_keys(data, raw)
+            duplicates += _repeated_keys(data, raw)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue  # told by who reads the file for its annotations
+            continue  # reported by the reader of the annotations
 
 
 def _decoded(data: bytes) -> _Origins:
     try:
         return msgspec.json.decode(data, type=_Origins)
-    except msgspec.DecodeError:  # what only a tolerant reader takes: NaN, a mark of byte order
+    except msgspec.DecodeError:  # NaN or a byte order mark, which only a tolerant reader accepts
         return msgspec.convert(plain_json(data.removeprefix(b"\xef\xbb\xbf")), type=_Origins)
 
 
 def _repeated_keys(data: bytes, raw: RawSplit) -> Iterator[Problem]:
-    for record, key, values in repeated_in_coco(data, plain_json):
+    for record, key, values in duplicates_in_coco(data, plain_json):
         found = f"{key} twice: {' and '.join(map(show, values))}"
-        wanted = "each key once in a record"
-        cause = "the last one counts for every reader, without a word"
-        yield Problem("duplicate-key", raw.file, found, wanted, record, key, cause)
+        expected = "each key once in a record"
+        cause = "readers silently use the last value"
+        yield Problem("duplicate-key", raw.file, found, expected, record, key, cause)
 
 
 def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
-    """Images and annotation records that stand in more than one split."""
+    """Images and annotation records that are in more than one split."""
     for kind, noun, field in (
         ("image-in-two-splits", "image", "source_image_uuid"),
         ("record-in-two-splits", "annotation", "source_record_id"),
@@ -134,20 +134,20 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
             shared = names[first] & names[second]
             if not shared:
                 continue
-            there = {getattr(row, field): row.id for row in reversed(records[first])}
+            ids = {getattr(row, field): row.id for row in reversed(records[first])}
             for row in records[second]:
                 name = getattr(row, field)
                 if name not in shared:
                     continue
-                shared.discard(name)  # told once, however many annotations share it
+                shared.discard(name)  # report each name once
                 yield Problem(
                     kind,
                     second,
-                    f"{name}, as {noun} {there[name]} of {first}",
-                    f"an {noun} of one split only",
+                    f"{name}, the same as {noun} {ids[name]} of {first}",
+                    f"an {noun} that is in one split only",
                     f"{noun} {row.id}",
                     field,
-                    "splits must be disjoint, or a model is tested on what it was trained on",
+                    "overlapping splits: models would be tested on training data",
                 )
         unknown = [file for file, rows in records.items() if rows and not names[file]]
         if unknown:
@@ -155,13 +155,13 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
                 "not-compared",
                 some_of(unknown, _SHOWN),
                 f"no {field}",
-                f"it in each {noun}, to see whether splits share one",
+                f"{field} of each {noun}, to compare the splits",
                 field=field,
             )
 
 
 def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
-    """Files that differ from their digest in MANIFEST.csv. Images are not read."""
+    """Files whose digest differs from MANIFEST.csv. Images are not read."""
     rows = _table(directory / MANIFEST)
     if rows is None:
         return
@@ -173,7 +173,7 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
             "not-compared",
             MANIFEST,
             f"the columns {', '.join(header) or 'none'}",
-            "a column path and a column sha256",
+            "columns path and sha256",
         )
         return
     known = {} if survey.benchmark is None else survey.benchmark.digests
@@ -187,25 +187,28 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts or not name:
             yield Problem(
-                "not-compared", MANIFEST, repr(name), "a path below the benchmark", where, "path"
+                "not-compared", MANIFEST, repr(name), "a path inside the benchmark", where, "path"
             )
             continue
         digest = known.get(name) or _digest(directory / name)
         if digest is None:
             yield Problem(
-                "listed-file-missing", name, "no such file", f"the file that {MANIFEST} lists"
+                "listed-file-missing", name, "no such file", f"a file, as listed in {MANIFEST}"
             )
         elif digest != row[digest_column].strip().lower():
             yield Problem(
                 "digest",
                 name,
                 f"SHA-256 {digest[:12]}...",
-                f"{row[digest_column].strip().lower()[:12]}... as in {MANIFEST}, {where}",
-                cause="edited, or not downloaded whole",
+                f"SHA-256 {row[digest_column].strip().lower()[:12]}..., as in {MANIFEST}, {where}",
+                cause="edited, or download incomplete",
             )
     if n_images:
         yield Problem(
-            "not-compared", MANIFEST, f"{n_images:,} image files listed", "only tables are compared"
+            "not-compared",
+            MANIFEST,
+            f"{n_images:,} image files listed",
+            "tables (images are not read)",
         )
 
 
@@ -218,7 +221,7 @@ def _digest(path: Path) -> str | None:
 
 
 def _table(path: Path) -> list[dict[str, str]] | None:
-    """The rows of a CSV file by column, short rows filled with blanks; None without the file."""
+    """Rows of a CSV file, short rows padded with blanks; None if the file cannot be read."""
     try:
         text = read_input(path).decode("utf-8-sig", errors="replace")
     except OSError:
@@ -235,12 +238,12 @@ def _empty_boxes(raw: RawSplit) -> Iterator[Problem]:
             "w > 0 and h > 0 in px",
             f"annotation {raw.annotation_ids[row]}",
             "bbox",
-            "no prediction can reach it; it counts as missed",
+            "no detection can match it; it counts as missed",
         )
 
 
 def _stray_files(survey: Survey) -> Iterator[Problem]:
-    """Annotation files of no known split, and how many categories only they list."""
+    """Annotation files of unknown splits, and the number of categories that only they list."""
     known = {
         number
         for raw in survey.raws
@@ -253,14 +256,15 @@ def _stray_files(survey: Survey) -> Iterator[Problem]:
             yield Problem(
                 "stray-annotations",
                 raw.file,
-                f"a file of no split, with {n} {'category' if n == 1 else 'categories'} of its own",
+                f"a file of no known split, with {counted(n, 'category', 'categories')} not listed "
+                "elsewhere",
                 f"only {', '.join(f'{name}.json' for name in KNOWN_SPLITS)}",
-                cause="its categories count as the benchmark's, as for the benchmark's evaluator",
+                cause="its categories are part of the benchmark, as in the benchmark's evaluator",
             )
 
 
 def _shared_names(raw: RawSplit) -> Iterator[Problem]:
-    """Categories of one file with one species name."""
+    """Categories of one file with the same species name."""
     first: dict[str, int] = {}
     for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
         other = first.setdefault(name, number)
@@ -268,16 +272,16 @@ def _shared_names(raw: RawSplit) -> Iterator[Problem]:
             yield Problem(
                 "species-two-ids",
                 raw.file,
-                f"{name!r}, as category {other}",
-                "one category for a species",
+                f"{name!r}, the same as category {other}",
+                "one category per species",
                 f"category {number}",
                 "name",
-                "each id has an AP of its own, but a name is right for both",
+                "each id has its own AP, but species accuracy compares names",
             )
 
 
 def _species(survey: Survey) -> Iterator[Problem]:
-    """Names of categories against the taxonomy and against each other's splits."""
+    """Compare category names with the taxonomy and with the other splits."""
     listed = {raw.name: set(raw.category_names) for raw in survey.raws}
     files = {raw.name: raw.file for raw in survey.raws}
     if survey.taxonomy:
@@ -288,20 +292,20 @@ def _species(survey: Survey) -> Iterator[Problem]:
                     "species-not-in-taxonomy",
                     files[name],
                     repr(text),
-                    f"a scientificName of {TAXONOMY}",
+                    f"a scientificName in {TAXONOMY}",
                     f"category {text!r}",
                     "name",
                     f"did you mean {near[0]!r}?" if near else "it has no genus, tribe or band",
                 )
-            wanted = "semantic_ood" if name == "semantic_ood" else "trainable"
+            expected = "semantic_ood" if name == "semantic_ood" else "trainable"
             for text in sorted(species & set(survey.taxonomy)):
                 role = survey.taxonomy[text]["benchmark_role"]
-                if role and role != wanted and (name == "train" or name in TEST_SPLITS):
+                if role and role != expected and (name == "train" or name in TEST_SPLITS):
                     yield Problem(
                         "species-role",
                         files[name],
                         f"benchmark_role {role} in {TAXONOMY}",
-                        wanted,
+                        expected,
                         f"category {text!r}",
                     )
     train = listed.get("train")
@@ -314,8 +318,8 @@ def _species(survey: Survey) -> Iterator[Problem]:
             yield Problem(
                 "species-seen" if seen else "species-untrained",
                 files[name],
-                f"{text!r}, which train.json {'lists too' if seen else 'does not list'}",
-                "species that are not trained on" if seen else "species that are trained on",
+                f"{text!r}, which train.json {'also lists' if seen else 'does not list'}",
+                "only held-out species" if seen else "only training species",
                 f"category {text!r}",
             )
     for text in sorted(listed.get("semantic_ood", set()) & set(survey.taxonomy)):
@@ -324,14 +328,14 @@ def _species(survey: Survey) -> Iterator[Problem]:
                 "species-without-band",
                 TAXONOMY,
                 "a blank cell",
-                "a band, or the species counts in none",
+                "a band; without it the species is excluded from all bands",
                 f"species {text!r}",
                 "distance_band_vs_trainable",
             )
 
 
 def _ranks(taxonomy: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
-    """Genera in two tribes and tribes in two subfamilies."""
+    """Genera assigned to two tribes and tribes assigned to two subfamilies."""
     for kind, low, high in (
         ("genus-in-two-tribes", "genus", "tribe"),
         ("tribe-in-two-subfamilies", "tribe", "subfamily"),
@@ -340,14 +344,14 @@ def _ranks(taxonomy: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
         for species, row in taxonomy.items():
             if row[low] and row[high]:
                 above[row[low]].setdefault(row[high], species)
-        for name, homes in above.items():
-            if len(homes) > 1:
-                text = " and ".join(f"{home} ({species})" for home, species in homes.items())
+        for name, parents in above.items():
+            if len(parents) > 1:
+                text = " and ".join(f"{parent} ({species})" for parent, species in parents.items())
                 yield Problem(kind, TAXONOMY, text, f"one {high}", f"{low} {name!r}", high)
 
 
 def _licences(directory: Path, origins: Mapping[str, _Origins]) -> Iterator[Problem]:
-    """Images without a licence on record, or with another one than their annotation file says."""
+    """Images without a licence, or whose licence differs from their annotation file."""
     rows = _table(directory / LICENCES)
     if rows is None:
         return
@@ -376,14 +380,14 @@ def _licences(directory: Path, origins: Mapping[str, _Origins]) -> Iterator[Prob
                     "licence-differs",
                     file,
                     repr(image.license_name),
-                    f"{licence[uuid]!r} as in {LICENCES}, which is the authority",
+                    f"{licence[uuid]!r}, as in {LICENCES}, which takes precedence",
                     where,
                     "license_name",
                 )
 
 
 def _counts(raw: RawSplit) -> Iterator[Problem]:
-    """What a split holds, beside what is published; listed species without a scored specimen."""
+    """Size of a split compared with the published one; species without a scored specimen."""
     scored = np.unique(raw.category[~raw.crowd])
     counts = (
         len(raw.image_ids),
@@ -393,16 +397,16 @@ def _counts(raw: RawSplit) -> Iterator[Problem]:
     )
     nouns = (("image",), ("scored specimen",), ("crowd region",), ("species", "species"))
     published = PUBLISHED.get(raw.name)
-    wanted = "no published counts for a split of this name"
+    expected = "a split with published counts"
     if published is not None:
         other = ", ".join(
             counted(number, *noun)
-            for number, own, noun in zip(published, counts, nouns, strict=True)
-            if number != own
+            for number, count, noun in zip(published, counts, nouns, strict=True)
+            if number != count
         )
-        wanted = f"{other} as published for 2.0.1" if other else "as published for 2.0.1"
+        expected = f"{other}, as published for 2.0.1" if other else "the counts of 2.0.1"
     found = ", ".join(counted(number, *noun) for number, noun in zip(counts, nouns, strict=True))
-    yield Problem("counts", raw.file, found, wanted, f"split {raw.name}")
+    yield Problem("counts", raw.file, found, expected, f"split {raw.name}")
     without = [
         name
         for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True)
@@ -414,7 +418,8 @@ def _counts(raw: RawSplit) -> Iterator[Problem]:
             raw.file,
             f"{len(without)} of {len(raw.category_ids)} listed species without a scored specimen: "
             f"{some_of(without, _SHOWN)}",
-            "they enter no mean; the benchmark's evaluator counts them as AP 0",
+            "a scored specimen; without one, a species is excluded from means (the benchmark's "
+            "evaluator counts it as AP 0)",
         )
 
 

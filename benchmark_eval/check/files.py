@@ -1,4 +1,4 @@
-"""Checking prediction files, several side by side."""
+"""Check prediction files in parallel."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One prediction file to look at. ``size`` is in bytes.
+    """One prediction file to check. ``size`` is in bytes.
 
-    ``twin`` says that another file of the split has this size, so that it may be the same.
+    ``twin`` is true if another file of the split has the same size and may be identical.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What was found in one file; ``sha256`` is blank where it was not needed or not readable."""
+    """Findings in one file; ``sha256`` is blank if it was not needed or could not be computed."""
 
     task: Task
     n_detections: int
@@ -47,10 +47,10 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every file is held against.
+    """What every file is compared with.
 
-    ``sound`` says whether the benchmark is without fault, ``drop`` whether an evaluation leaves
-    invalid records out.
+    ``sound`` is true if the benchmark has no problems, ``drop`` if an evaluation drops invalid
+    records.
     """
 
     benchmark: Benchmark
@@ -61,24 +61,23 @@ class Context:
 def check_file(task: Task, context: Context) -> FileResult:
     """Read one file as an evaluation would, and look for likely mistakes in its valid records.
 
-    Where less than half of them are valid, and an evaluation refuses the file, no mistake is told:
-    what is left is no fair sample of what was written.
+    If fewer than half of the records are valid and an evaluation would refuse the file, likely
+    mistakes are not reported: the valid records are no representative sample.
     """
     try:
         checked = check_predictions(task.path, context.benchmark, task.split, digest=task.twin)
-    except InputError as fault:
-        return FileResult(task, 0, "", fault.problems)
-    predictions, faults = checked.predictions, checked.problems
-    if context.sound:  # the records of a faulty benchmark tell nothing of each other
-        faults = with_likely_causes(checked, context.benchmark, task.split)
+    except InputError as error:
+        return FileResult(task, 0, "", error.problems)
+    predictions, problems = checked.predictions, checked.problems
+    if context.sound:  # a benchmark with problems is no evidence for a likely cause
+        problems = with_likely_causes(checked, context.benchmark, task.split)
     n = len(predictions) + predictions.n_out_of_vocabulary
-    looked_at = context.sound and (context.drop or sum(predictions.dropped.values()) <= n)
-    told: list[tuple[str, str]] = []
-    if looked_at:
-        predictions = replace(predictions, dropped={})  # told one by one
+    warnings: list[tuple[str, str]] = []
+    if context.sound and (context.drop or sum(predictions.dropped.values()) <= n):
+        predictions = replace(predictions, dropped={})  # already reported one by one
         truth = context.benchmark.split(task.split)
         evidence = Evidence(predictions, truth, context.benchmark)
-        told = named_warnings(evidence, of_benchmark=False)
+        warnings = named_warnings(evidence, of_benchmark=False)
     mistakes = [
         Problem(
             "likely-mistake",
@@ -88,16 +87,16 @@ def check_file(task: Task, context: Context) -> FileResult:
             f"model {task.model!r}",
             mistake=mistake,
         )
-        for mistake, text in told
+        for mistake, text in warnings
     ]
-    return FileResult(task, n, "" if faults else predictions.sha256, (*faults, *mistakes))
+    return FileResult(task, n, "" if problems else predictions.sha256, (*problems, *mistakes))
 
 
 _context: Context | None = None
 
 
 def _start(context: Context) -> None:
-    """What every process keeps, so that it is sent once and not with each file."""
+    """Keep ``context`` in every process, so that it is sent once and not with each file."""
     global _context  # noqa: PLW0603
     keep_freed_memory()
     _context = context
@@ -109,19 +108,19 @@ def _check_here(task: Task) -> FileResult:
 
 
 def usable_cores() -> int:
-    """Processor cores that this process may use."""
+    """Number of CPU cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         return os.cpu_count() or 1
 
 
 def check_files(
     tasks: Sequence[Task], context: Context, jobs: int | None, progress: Progress | None
 ) -> list[FileResult]:
-    """All files, in the order of ``tasks`` whatever the number of ``jobs`` (all cores if None).
+    """Check all files; results are in the order of ``tasks`` for any number of ``jobs``.
 
-    ``progress`` is told (what, kB done, kB in all).
+    ``jobs`` defaults to one per core. ``progress`` is called with (what, kB done, kB in total).
     """
     total = sum(task.size for task in tasks)
     done = 0
@@ -142,7 +141,7 @@ def _results(
         for number, task in enumerate(tasks):
             yield number, check_file(task, context)
         return
-    # the largest files first, so that none is left to run alone at the end
+    # largest files first, so that no large file runs alone at the end
     order = sorted(range(len(tasks)), key=lambda number: -tasks[number].size)
     with ProcessPoolExecutor(workers, initializer=_start, initargs=(context,)) as pool:
         running: dict[Future[FileResult], int] = {
@@ -155,6 +154,6 @@ def _results(
                     yield running.pop(future), future.result()
         except BrokenProcessPool:
             raise UsageError(
-                f"one of {workers} processes was killed, most likely for want of memory; "
+                f"one of {workers} processes was killed, most likely because memory ran out; "
                 "try again with a smaller --jobs"
             ) from None

@@ -1,4 +1,4 @@
-"""What a check found: a block a kind, as plain text, for a terminal, or as JSON."""
+"""Report of a check, grouped by kind of finding: plain text, terminal output or JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 LEVELS: tuple[Level, ...] = ("problem", "warning", "note")
 SHOWN_PER_MISTAKE = 6
-"""Likely mistakes of one name that text tells with their evidence; JSON has all."""
+"""How many likely mistakes of one name are shown with their evidence; JSON has all."""
 FILES_NAMED = 10
-"""Files that are named as having more of what was shown."""
+"""How many files with further findings are named."""
 WIDTH = 100
-"""Columns after which text is wrapped."""
+"""Line width in characters."""
 SHORT = 80
-"""Columns that what was found may take to stand on the line of its place."""
+"""Longest ``found`` text, in characters, that is printed on the line of its location."""
 _COLOUR = {"problem": "bold red", "warning": "yellow", "note": "dim"}
 _UNKNOWN = Kind("problem", "")
 
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One finding, or ``count`` of them that are not told one by one."""
+    """One finding, or ``count`` findings that are not listed one by one."""
 
     level: Level
     kind: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Findings of one kind; likely mistakes that have one name."""
+    """Findings of one kind, or likely mistakes of one name."""
 
     level: Level
     kind: str
@@ -63,16 +63,16 @@ class Block:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of findings."""
         return sum(problem.times for problem in self.problems)
 
     @property
     def n_files(self) -> int:
-        """In how many files."""
+        """Number of files with such findings."""
         return len({problem.file for problem in self.problems})
 
     def shown(self, most: int) -> tuple[list[Problem], list[Problem]]:
-        """``most`` problems, in their order, and the others: of each file as many as can be."""
+        """``most`` problems, spread evenly over the files, and the others; both in order."""
         of_file: Counter[str] = Counter()
         turns = []
         for number, problem in enumerate(self.problems):
@@ -86,22 +86,22 @@ class Block:
         return split
 
     def rows(self, most: int) -> Iterator[Row]:
-        """The problems shown, then how many more each file has."""
+        """The problems shown, then the number of further problems of each file."""
         shown, others = self.shown(most)
         for p in shown:
             yield Row(
                 self.level, p.kind, p.file, p.record, p.field, p.found, p.expected, p.cause,
                 mistake=p.mistake,
             )  # fmt: skip
-        wanted = {problem.file: problem.expected for problem in reversed(others)}
+        expected = {problem.file: problem.expected for problem in reversed(others)}
         for file, times in _per_file(others).items():
             found = f"{times:,} more of this kind"
             yield Row(
-                self.level, self.kind, file, "", "", found, wanted[file], "", times, self.mistake
+                self.level, self.kind, file, "", "", found, expected[file], "", times, self.mistake
             )
 
     def lines(self) -> Iterator[str]:
-        """What it is; then for each thing that is wanted, and its cause, where else was found."""
+        """Lines of text: a heading, then the problems grouped by expected value and cause."""
         meaning = KINDS.get(self.kind, _UNKNOWN).meaning
         name = f"{self.kind}, {self.mistake}" if self.mistake else self.kind
         yield f"{self.level}: {self.count:,} x {name} in {counted(self.n_files, 'file')}: {meaning}"
@@ -109,11 +109,11 @@ class Block:
         groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
         for problem in shown:
             groups[problem.expected, problem.cause].append(problem)
-        above = ""
-        for (wanted, cause), problems in groups.items():
-            if wanted != above:
-                yield from _wrapped(f"wanted: {wanted}", 2)
-            above = wanted
+        previous = ""
+        for (expected, cause), problems in groups.items():
+            if expected != previous:
+                yield from _wrapped(f"expected: {expected}", 2)
+            previous = expected
             if cause:
                 yield from _wrapped(f"cause: {cause}", 2)
             for problem in problems:
@@ -127,14 +127,14 @@ class Block:
         if times:
             named = [f"{file} ({n:,})" if n > 1 else file for file, n in times.items()]
             if len(named) > FILES_NAMED:
-                named[FILES_NAMED:] = [f"and {len(named) - FILES_NAMED:,} files more"]
+                named[FILES_NAMED:] = [f"and {len(named) - FILES_NAMED:,} more files"]
             start = f"{times.total():,} more: " if shown else ""
             yield from _wrapped(start + ", ".join(named), 4)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Everything that was found, and how much was looked at."""
+    """All findings, and how much was checked."""
 
     findings: tuple[Finding, ...]
     n_models: int
@@ -143,12 +143,12 @@ class CheckReport:
     n_bytes: int
 
     def count(self, level: Level) -> int:
-        """How many findings of a level there are."""
+        """Number of findings of a level."""
         return sum(f.problem.times for f in self.findings if f.level == level)
 
     @property
     def exit_code(self) -> int:
-        """0 where there is no problem, 1 where there is one; warnings and notes do not count."""
+        """1 if there is a problem, otherwise 0; warnings and notes do not count."""
         return 1 if self.count("problem") else 0
 
     def blocks(self) -> list[Block]:
@@ -161,15 +161,15 @@ class CheckReport:
         return [Block(*key, tuple(problems)) for key, problems in ordered]
 
     def rows(self, shown: int = SHOWN_PER_KIND) -> Iterator[Row]:
-        """The first ``shown`` findings of each kind, then how many more each file has.
+        """The first ``shown`` findings of each kind, then the number of further ones per file.
 
-        Likely mistakes are told one and all: each has evidence of its own.
+        Likely mistakes are all listed, as each has its own evidence.
         """
         for block in self.blocks():
             yield from block.rows(len(block.problems) if block.mistake else shown)
 
     def kinds(self) -> Iterator[tuple[str, Level, int, int, str]]:
-        """(kind, level, count, number of files, meaning) of each kind that was found."""
+        """(kind, level, count, number of files, meaning) of each kind found."""
         count: Counter[tuple[Level, str]] = Counter()
         files: dict[tuple[Level, str], set[str]] = defaultdict(set)
         for finding in self.findings:
@@ -205,7 +205,7 @@ class CheckReport:
         }
 
     def summary(self) -> str:
-        """One line: what was found in how much."""
+        """One line: the number of findings, and how much was checked."""
         counts = ", ".join(counted(self.count(level), level) for level in LEVELS)
         return (
             f"{counts} ({counted(self.n_models, 'model')}, "
@@ -214,12 +214,12 @@ class CheckReport:
         )
 
     def text(self) -> str:
-        """A block of lines for each kind of finding, and the sum of all."""
+        """The report as plain text: one block per kind, then the summary line."""
         blocks = ["\n".join(block.lines()) for block in self.blocks()]
         return "\n\n".join([*blocks, self.summary()]) + "\n"
 
     def show(self, console: Console) -> None:
-        """The same on a terminal, what matters most in colour."""
+        """Print the report on a terminal, with coloured headings."""
         from rich.text import Text
 
         for block in self.blocks():
@@ -232,7 +232,7 @@ class CheckReport:
 
 
 def _per_file(problems: Iterable[Problem]) -> Counter[str]:
-    """How many problems each file has, in the order of their first."""
+    """Number of problems per file, in order of first occurrence."""
     times: Counter[str] = Counter()
     for problem in problems:
         times[problem.file] += problem.times
@@ -240,7 +240,7 @@ def _per_file(problems: Iterable[Problem]) -> Counter[str]:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-    """Text as lines of ``WIDTH``; a word that is longer stays whole."""
+    """Text wrapped to ``WIDTH``, without breaking long words."""
     return textwrap.wrap(
         _one_line(text),
         WIDTH,
@@ -252,14 +252,14 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """Text without what would break a line or drive a terminal."""
+    """Text with line breaks and control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def findings_of(
     problems: Sequence[Problem], *, lowered: frozenset[str] | set[str] = frozenset()
 ) -> list[Finding]:
-    """Findings with the level of their kind; a problem of a ``lowered`` kind is a warning."""
+    """Findings with the level of their kind, or warnings if the kind is in ``lowered``."""
     return [
         Finding("warning" if p.kind in lowered else KINDS.get(p.kind, _UNKNOWN).level, p)
         for p in problems

@@ -1,9 +1,9 @@
-"""Whether results still belong together, and to the files that they were made from.
+"""Verify that results are consistent with each other and with their inputs.
 
-Everything that can be made again from what lies there is made again and compared: a model's
+Whatever can be computed from files in the results folder is computed again and compared: a model's
 tables and report from its summary, the tables of the sweep from the summaries, their CSV files and
-the report from ``aggregated.json``. Digests that results carry are compared with the files they
-name. Nothing is written.
+the report from ``aggregated.json``. Recorded digests are compared with the files they name. Nothing
+is written.
 """
 
 from __future__ import annotations
@@ -15,74 +15,127 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import open_input
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import open_input, read_input, read_or_report, unreadable
+from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
-from benchmark_eval.inputs.config import Config
+from benchmark_eval.inputs.config import Config, read_config
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.inputs.prediction_files import find_prediction_files
 from benchmark_eval.results.schema import Evaluation, decode_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
-from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, to_csv
-from benchmark_eval.sweep.tables import read_aggregated as read_tables
+from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, load_tables
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
 class Verified:
-    """What does not agree, what could not be compared, and how much was looked at."""
+    """The differences, what could not be compared, and how much was compared."""
 
-    problems: list[Problem] = field(default_factory=list)
+    collected: Problems = field(default_factory=Problems)
     not_compared: list[str] = field(default_factory=list)
     n_models: int = 0
     n_files: int = 0
 
-    def add(self, kind: str, file: Path, found: str, wanted: str, cause: str = "") -> None:
-        """One thing that does not agree."""
-        self.problems.append(Problem(kind, str(file), found, wanted, cause=cause))
+    @property
+    def problems(self) -> list[Problem]:
+        """All problems, in the order they were found."""
+        return self.collected.all()
 
-    def compare(self, path: Path, wanted: bytes, source: str) -> None:
-        """Compare a file with the bytes that it must hold; ``source`` says what gives them."""
-        try:
-            data = path.read_bytes()
-        except OSError as fault:
-            self.add("unreadable", path, fault.strerror or str(fault), "a readable file")
+    def compare(self, path: Path, expected: bytes, source: str) -> None:
+        """Compare a file with its ``expected`` bytes, which were computed from ``source``."""
+        data = read_or_report(path, self.collected)
+        if data is None:
             return
         self.n_files += 1
-        if data != wanted:
-            pairs = enumerate(zip_longest(data.splitlines(), wanted.splitlines()), 1)
-            line = next((at for at, (there, should) in pairs if there != should), 1)
-            self.add(
+        if data != expected:
+            pairs = enumerate(zip_longest(data.splitlines(), expected.splitlines()), 1)
+            line = next((number for number, (left, right) in pairs if left != right), 1)
+            self.collected.add(
                 "differs",
-                path,
-                f"another line {line}",
-                f"what {source}",
-                "edited, damaged, or left from another run or version",
+                f"different content in line {line}",
+                f"the content computed from {source}",
+                file=str(path),
+                cause="edited, damaged, or from another run or version",
             )
 
 
-def verify(
-    results: str | Path, config: Config | None = None, progress: Progress | None = None
+def verify_results(
+    results: str | Path, config: str | Path | None = None, *, progress: Progress | None = None
 ) -> Verified:
-    """Compare results with what they were made from; ``UsageError`` where there are none.
+    """Compare results with each other and with the files they were computed from.
 
-    ``results`` is the folder that the workflow leaves (``models/``, ``aggregated/``), or one with
-    summaries. With ``config``, which names benchmark, predictions and manifest, those are digested
-    too and the tables of the sweep made again.
+    Parameters
+    ----------
+    results : str or Path
+        The results folder of the workflow (with ``models/`` and ``aggregated/``), or a folder
+        with ``<model>_summary.json`` files.
+    config : str or Path, optional
+        The YAML configuration of the sweep. Without it, or if it names no data, prediction
+        files and manifest are not compared.
+    progress : callable, optional
+        Called with (what, done, total) after each model.
+
+    Returns
+    -------
+    Verified
+        ``problems`` lists every file that differs, ``not_compared`` what could not be compared
+        and why; ``n_models`` and ``n_files`` count what was compared.
+
+    Raises
+    ------
+    UsageError
+        ``results`` is not a folder with results.
+    InputError
+        The config is not valid.
+
+    Notes
+    -----
+    Whatever can be computed again from the files in the folder is computed again and compared
+    byte by byte: the tables and the report of a model from its summary, the tables of the sweep
+    from the summaries. Other inputs are compared by their SHA-256. Nothing is written. The page
+    "Trust" of the documentation lists what is found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import evaluate_to_files, make_synthetic, verify_results
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> _ = evaluate_to_files(
+    ...     benchmark=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
+    ...     output_dir=folder.name,
+    ...     model_name="alder_gu_kall_s0",
+    ... )
+    >>> verify_results(folder.name).problems
+    []
+    >>> table = Path(folder.name, "alder_gu_kall_s0_summary.csv")
+    >>> _ = table.write_text(table.read_text().replace("AP_50", "AP50"))
+    >>> [Path(problem.file).name for problem in verify_results(folder.name).problems]
+    ['alder_gu_kall_s0_summary.csv']
+    >>> folder.cleanup()
     """
+    known = None if config is None else read_config(config)
+    return _verify(results, None if known is None or known.unset() else known, progress)
+
+
+def _verify(results: str | Path, config: Config | None, progress: Progress | None) -> Verified:
     root = Path(results)
     eval_dir = root / "models" if (root / "models").is_dir() else root
     if not eval_dir.is_dir():
-        raise UsageError(f"{root} is no folder of results")
+        raise UsageError(f"{root} is not a results folder")
     verified = Verified()
-    summaries = find_summaries(eval_dir, verified.problems)
+    summaries = find_summaries(eval_dir, verified.collected)
     tables = next((p for p in (root / "aggregated", root) if (p / AGGREGATED).is_file()), None)
     if not summaries and tables is None:
-        raise UsageError(f"{root} holds no <model>_summary.json and no {AGGREGATED}")
+        raise UsageError(f"{root} contains neither <model>_summary.json nor {AGGREGATED}")
     benchmark = _benchmark(root, config, verified)
     digests: dict[str, str] = {}
     for done, (model, path) in enumerate(sorted(summaries.items()), 1):
@@ -90,7 +143,7 @@ def verify(
         if progress is not None:
             progress("models", done, len(summaries))
     if config is None or config.manifest is None:
-        verified.not_compared.append("predictions and manifest: no config names them")
+        verified.not_compared.append("prediction files and manifest: no config names them")
     else:
         _predictions(config, summaries, verified, progress)
     if tables is not None:
@@ -99,7 +152,7 @@ def verify(
 
 
 def _benchmark(root: Path, config: Config | None, verified: Verified) -> Benchmark | None:
-    """The benchmark: of the config, else the index that the workflow left."""
+    """The benchmark named in the config, or else the index written by the workflow."""
     index = root / "benchmark" / "index.npz"
     sources = [config.benchmark_dir if config is not None else None]
     sources.append(index if index.is_file() else None)
@@ -107,58 +160,63 @@ def _benchmark(root: Path, config: Config | None, verified: Verified) -> Benchma
     for source in (source for source in sources if source is not None):
         try:
             loaded.append(open_benchmark(source))
-        except InputError as fault:
-            verified.problems += fault.problems
+        except InputError as error:
+            verified.collected.extend(error.problems)
     if len(loaded) == 2 and loaded[0].digest != loaded[1].digest:
-        verified.add(
+        verified.collected.add(
             "digest",
-            index,
-            f"the benchmark {loaded[1].digest[:12]}...",
-            f"{loaded[0].digest[:12]}..., that of {sources[0]}",
-            "the benchmark changed since",
+            f"benchmark {loaded[1].digest[:12]}...",
+            f"benchmark {loaded[0].digest[:12]}..., as in {sources[0]}",
+            file=str(index),
+            cause="the benchmark changed after the index was written",
         )
     if not loaded:
-        verified.not_compared.append("per_species.csv and tables of the sweep: no benchmark")
+        verified.not_compared.append("per_species.csv and the tables of the sweep: no benchmark")
     return loaded[0] if loaded else None
 
 
 def _model(model: str, path: Path, benchmark: Benchmark | None, verified: Verified) -> str:
-    """One model's files against its summary; returns the summary's digest."""
+    """Compare a model's files with its summary; returns the digest of the summary."""
     verified.n_models += 1
-    data = b""
-    try:
-        data = path.read_bytes()
-        evaluation = decode_summary(data, str(path))
-    except OSError as fault:
-        verified.add("unreadable", path, fault.strerror or str(fault), "a readable summary")
+    data = read_or_report(path, verified.collected, "a readable summary")
+    if data is None:
         return ""
-    except InputError as fault:
-        verified.problems += fault.problems
-        return hashlib.sha256(data).hexdigest()
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        evaluation = decode_summary(data, str(path))
+    except InputError as error:
+        verified.collected.extend(error.problems)
+        return digest
     if evaluation.model != model:
-        verified.add("other-model", path, repr(evaluation.model), repr(model), "a renamed summary")
-        return hashlib.sha256(data).hexdigest()
+        verified.collected.add(
+            "other-model",
+            f"model {evaluation.model!r}",
+            f"model {model!r}",
+            file=str(path),
+            cause="a renamed file",
+        )
+        return digest
     _check_benchmark_digests(path, evaluation, benchmark, verified)
     if evaluation.provenance.scoring_code != code_digest("scoring"):
-        verified.add(
+        verified.collected.add(
             "other-code",
-            path,
-            f"made by the scoring code {evaluation.provenance.scoring_code[:12]}...",
-            f"the present one, {code_digest('scoring')[:12]}...",
-            "evaluate the model again",
+            f"scoring code {evaluation.provenance.scoring_code[:12]}...",
+            f"the installed scoring code, {code_digest('scoring')[:12]}...",
+            file=str(path),
+            cause="scored by another version: evaluate the model again",
         )
-        return hashlib.sha256(data).hexdigest()
+        return digest
     from benchmark_eval.results.model_report import render_text
 
     files = model_files(path.parent, model)
-    verified.compare(path, summary_json(evaluation), "its own numbers give")
-    verified.compare(files["summary.csv"], summary_csv(evaluation).encode(), f"{path.name} gives")
-    verified.compare(files["report.txt"], render_text(evaluation).encode(), f"{path.name} gives")
+    verified.compare(path, summary_json(evaluation), "its own values")
+    verified.compare(files["summary.csv"], summary_csv(evaluation).encode(), path.name)
+    verified.compare(files["report.txt"], render_text(evaluation).encode(), path.name)
     if benchmark is not None:
-        wanted = per_species_csv(evaluation, benchmark).encode()
-        verified.compare(files["per_species.csv"], wanted, f"{path.name} and the benchmark give")
+        expected = per_species_csv(evaluation, benchmark).encode()
+        verified.compare(files["per_species.csv"], expected, f"{path.name} and the benchmark")
     _count_true_positives(files["detections.csv"], evaluation, verified)
-    return hashlib.sha256(data).hexdigest()
+    return digest
 
 
 def _check_benchmark_digests(
@@ -167,39 +225,44 @@ def _check_benchmark_digests(
     for name, digest in sorted((benchmark.digests if benchmark is not None else {}).items()):
         recorded = evaluation.provenance.inputs.get(f"benchmark/{name}")
         if recorded is not None and recorded != digest:
-            verified.add(
+            verified.collected.add(
                 "digest",
-                path,
-                f"scored on a {name} with SHA-256 {recorded[:12]}...",
-                f"{digest[:12]}..., that of the present one",
-                "the benchmark changed since: evaluate the model again",
+                f"values scored on a {name} with SHA-256 {recorded[:12]}...",
+                f"SHA-256 {digest[:12]}..., as in the current file",
+                file=str(path),
+                cause="the benchmark changed after the evaluation: evaluate the model again",
             )
 
 
 def _count_true_positives(path: Path, evaluation: Evaluation, verified: Verified) -> None:
-    """The table of hits cannot be made again without matching; its number of rows is known."""
-    hits = sum(split.decomposition.n_matched_tp for split in evaluation.per_split.values())
+    """Compare the number of rows: the rows themselves cannot be computed without matching."""
+    n_matched = sum(split.decomposition.n_matched_tp for split in evaluation.per_split.values())
     try:
-        rows = path.read_bytes().count(b"\n") - 1
+        rows = read_input(path).count(b"\n") - 1
     except FileNotFoundError:
-        return  # not asked for
-    except OSError as fault:
-        verified.add("unreadable", path, fault.strerror or str(fault), "a readable table")
+        return  # the file is optional
+    except OSError as error:
+        verified.collected.extend([unreadable(path, error, "a readable table")])
         return
     verified.n_files += 1
-    if rows != hits:
-        verified.add("differs", path, f"{rows:,} rows", f"{hits:,}, a row a hit of the summary")
+    if rows != n_matched:
+        verified.collected.add(
+            "differs",
+            counted(rows, "row"),
+            f"{n_matched:,}, one row per true positive of the summary",
+            file=str(path),
+        )
 
 
 def _predictions(
     config: Config, summaries: dict[str, Path], verified: Verified, progress: Progress | None
 ) -> None:
-    """Prediction files against the digests in the summaries."""
+    """Compare prediction files with the digests recorded in the summaries."""
     assert config.manifest is not None
     try:
         manifest = read_manifest(config.manifest)
-    except InputError as fault:
-        verified.problems += fault.problems
+    except InputError as error:
+        verified.collected.extend(error.problems)
         return
     entries = manifest.in_table_order()
     for done, entry in enumerate(entries, 1):
@@ -208,30 +271,32 @@ def _predictions(
         path = summaries.get(entry.model_name)
         if path is None:
             if not config.allow_missing:
-                verified.add("missing-summary", Path(entry.model_name), "no summary", "one a model")
+                verified.collected.add(
+                    "missing-summary", "no summary", "one summary per model", file=entry.model_name
+                )
             continue
-        files, faults = find_prediction_files(config, entry)
-        verified.problems += faults
+        files, problems = find_prediction_files(config, entry)
+        verified.collected.extend(problems)
         try:
             recorded = decode_summary(path.read_bytes(), str(path)).provenance.inputs
         except (OSError, InputError):
-            continue  # told with the model
+            continue  # reported with the model
         for name in map(Path, files):
             split = name.name.partition("_predictions.json")[0]
             verified.n_files += 1
             try:
                 with open_input(name) as stream:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            except OSError as fault:
-                verified.add("unreadable", name, fault.strerror or str(fault), "a readable file")
+            except OSError as error:
+                verified.collected.extend([unreadable(name, error)])
                 continue
             if recorded.get(f"predictions/{split}", digest) != digest:
-                verified.add(
+                verified.collected.add(
                     "digest",
-                    name,
                     f"SHA-256 {digest[:12]}...",
-                    f"{recorded[f'predictions/{split}'][:12]}..., which {path.name} was made from",
-                    "predictions that changed since: evaluate the model again",
+                    f"SHA-256 {recorded[f'predictions/{split}'][:12]}..., as in {path.name}",
+                    file=str(name),
+                    cause="predictions changed after the evaluation: evaluate the model again",
                 )
 
 
@@ -243,30 +308,30 @@ def _tables(
     config: Config | None,
     verified: Verified,
 ) -> None:
-    """The sweep's tables against the summaries, their CSV files and report against them."""
+    """Compare the tables of the sweep with the summaries, and their CSV files and report."""
     path = folder / AGGREGATED
     try:
-        table = read_tables(path)
-    except InputError as fault:
-        verified.problems += fault.problems
+        table = load_tables(path)
+    except InputError as error:
+        verified.collected.extend(error.problems)
         return
     for model, recorded in table.inputs.summaries.items():
         if digests.get(model) != recorded:
-            found = "no summary" if model not in digests else f"SHA-256 {digests[model][:12]}..."
-            verified.add(
-                "digest",
-                path,
-                f"made from another summary of {model!r} than the one that is there ({found})",
-                f"{recorded[:12]}...",
-                "aggregate again",
+            found = f"values from another summary of {model!r} (SHA-256 {recorded[:12]}...)"
+            expected = f"values from the current one (SHA-256 {digests.get(model, '')[:12]}...)"
+            if model not in digests:
+                found = f"values of model {model!r}, which has no summary"
+                expected = "values of models with a summary"
+            verified.collected.add(
+                "digest", found, expected, file=str(path), cause="stale tables: aggregate again"
             )
     for name, layout in CSV_FILES.items():
-        verified.compare(folder / name, to_csv(*layout(table)).encode(), f"{AGGREGATED} gives")
+        verified.compare(folder / name, csv_text(*layout(table)).encode(), AGGREGATED)
     _report(folder, table, verified)
     if benchmark is not None and config is not None and config.manifest is not None:
-        _again(path, table, eval_dir, benchmark, config, verified)
+        _aggregate_again(path, table, eval_dir, benchmark, config, verified)
     else:
-        verified.compare(path, encode(table), "its own numbers give")
+        verified.compare(path, encode(table), "its own values")
 
 
 def _report(folder: Path, table: Aggregated, verified: Verified) -> None:
@@ -276,14 +341,14 @@ def _report(folder: Path, table: Aggregated, verified: Verified) -> None:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
-        verified.not_compared.append(f"{path}: there is none")
+        verified.not_compared.append(f"{path}: the file does not exist")
         return
     texts = {render(table, plot_format=kind).encode() for kind in ("svg", "png")}
     texts.add(render(table, plots=None).encode())
-    verified.compare(path, text if text in texts else min(texts), f"{AGGREGATED} gives")
+    verified.compare(path, text if text in texts else min(texts), AGGREGATED)
 
 
-def _again(
+def _aggregate_again(
     path: Path,
     table: Aggregated,
     eval_dir: Path,
@@ -291,34 +356,34 @@ def _again(
     config: Config,
     verified: Verified,
 ) -> None:
-    """Aggregate again and compare every number."""
-    from benchmark_eval.sweep.aggregation import build
-    from benchmark_eval.sweep.custom_metrics import load_custom_metrics
+    """Aggregate the summaries again and compare every value."""
+    from benchmark_eval.sweep.aggregation import assemble, read_sweep
 
     assert config.manifest is not None
-    own = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
     try:
-        again = build(
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=read_manifest(config.manifest),
+            manifest=config.manifest,
             benchmark=benchmark,
             allow_missing=True,
             exclude=[cell.model for cell in table.missing if cell.model],
-            own=own,
+            custom_metrics=config.custom_metrics,
         )
-    except InputError as fault:
-        told = set(verified.problems)
-        verified.problems += [problem for problem in fault.problems if problem not in told]
+    except InputError as error:
+        reported = set(verified.problems)
+        verified.collected.extend(p for p in error.problems if p not in reported)
         return
-    verified.compare(path, encode(again), "the summaries, the manifest and the benchmark give")
+    again = encode(assemble(read))
+    verified.compare(path, again, "the summaries, the manifest and the benchmark")
 
 
-def differences(verified: Verified) -> Iterator[str]:
-    """What ``verify`` says, line by line."""
+def verification_lines(verified: Verified) -> Iterator[str]:
+    """The output of ``verify``, line by line."""
     from benchmark_eval.core.problems import render_problems
 
     if verified.problems:
         yield render_problems(verified.problems)
     yield from (f"not compared: {text}" for text in verified.not_compared)
-    state = "do not agree" if verified.problems else "agree"
-    yield f"{verified.n_models:,} models, {verified.n_files:,} files compared: they {state}"
+    verdict = "differences found" if verified.problems else "all consistent"
+    n_models, n_files = counted(verified.n_models, "model"), counted(verified.n_files, "file")
+    yield f"{n_models}, {n_files} compared: {verdict}"

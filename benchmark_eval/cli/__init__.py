@@ -1,1 +1,1 @@
-"""One module a verb of the command line: it unpacks options and calls one library function."""
+"""Command line: one module per command, which unpacks options and calls a library function."""

@@ -1,4 +1,4 @@
-"""Options that choose conditions, seeds and architectures of a sweep."""
+"""Options that select the conditions, seeds and architectures of a sweep."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ condition_option = click.option(
     type=(click.Choice(REGIMES), str),
     multiple=True,
     metavar="REGIME K_OR_P",
-    help="One condition instead of the benchmark's 17; may be repeated.",
+    help="A training condition; may be repeated. Default: the 17 conditions of the benchmark.",
 )
 seed_option = click.option(
-    "--seed", "seeds", type=int, multiple=True, help="Instead of 0, 1, 2; may be repeated."
+    "--seed", "seeds", type=int, multiple=True, help="A seed; may be repeated. Default: 0, 1, 2."
 )
 architecture_option = click.option(
     "--architecture",
     "architectures",
     multiple=True,
-    help="A row of the new manifest for each architecture; may be repeated.",
+    help="An architecture of the new manifest; may be repeated.",
 )

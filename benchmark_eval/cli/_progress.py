@@ -1,4 +1,4 @@
-"""A progress bar on the terminal for library functions that report their progress."""
+"""A terminal progress bar for library functions that report their progress."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def progress_bar(*, shown: bool = True) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A function (what, done, total) that draws a bar for each ``what`` on standard error.
+    """Yield a function (what, done, total) that draws one bar per ``what`` on standard error.
 
-    None where nobody looks: not ``shown``, or standard error is no terminal.
+    Yields None if not ``shown`` or if standard error is not a terminal.
     """
     if not shown or not sys.stderr.isatty():
         yield None

@@ -1,4 +1,4 @@
-"""Options that take several values, as argparse's ``nargs="+"`` does: ``-i book chair``."""
+"""Options that take several values, like argparse's ``nargs="+"``: ``-i book chair``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 
 class SeveralValues(click.Option):
-    """An option whose values reach to the next option; it may also be repeated.
+    """An option that takes all values up to the next option; it may also be repeated.
 
-    Belongs into a ``CommandWithSeveralValues``. A value that begins with a dash is written
+    Requires ``CommandWithSeveralValues``. A value that begins with a dash is written
     ``--name=-value``.
     """
 
@@ -20,10 +20,10 @@ class SeveralValues(click.Option):
 
 
 class CommandWithSeveralValues(click.Command):
-    """A command that understands ``SeveralValues``."""
+    """A command that supports ``SeveralValues``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Spell every value out before click, which wants one value an option, parses them."""
+        """Repeat the option before each value, as click expects, then parse."""
         several = {
             name
             for parameter in self.params
@@ -34,21 +34,21 @@ class CommandWithSeveralValues(click.Command):
 
 
 def repeated(args: Sequence[str], several: Collection[str]) -> list[str]:
-    """``-i a b`` as ``-i a -i b`` for the options in ``several``; all else as it is.
+    """Rewrite ``-i a b`` as ``-i a -i b`` for the options in ``several``.
 
-    Raises click.BadOptionUsage for one of them without a value.
+    Raises click.BadOptionUsage for such an option without a value.
     """
-    spelled: list[str] = []
+    expanded: list[str] = []
     args = list(args)
     while args and args[0] != "--":
         arg = args.pop(0)
         if arg not in several:
-            spelled.append(arg)
+            expanded.append(arg)
             continue
         n_values = 0
         while args and not args[0].startswith("-"):
-            spelled += [arg, args.pop(0)]
+            expanded += [arg, args.pop(0)]
             n_values += 1
         if not n_values:
             raise click.BadOptionUsage(arg, f"Option '{arg}' requires at least one value.")
-    return spelled + args
+    return expanded + args

@@ -13,7 +13,7 @@ import click
     "--eval-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder with <model>_summary.json or <model>/<model>_summary.json of every model.",
+    help="Folder with <model>_summary.json or <model>/<model>_summary.json files.",
 )
 @click.option(
     "--manifest",
@@ -25,24 +25,24 @@ import click
     "--benchmark-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder of the benchmark, or its index (.npz).",
+    help="The unpacked benchmark, or its index (.npz).",
 )
 @click.option(
     "--output-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where the tables go. Those of an earlier aggregation are removed when it fails.",
+    help="Folder for the tables. If aggregation fails, older tables there are removed.",
 )
 @click.option(
     "--allow-missing/--no-allow-missing",
     default=False,
     show_default=True,
-    help="Leave out models without a summary and list them, instead of stopping.",
+    help="Exclude and list models without a summary instead of stopping.",
 )
 @click.option(
     "--custom-metrics",
     type=click.Path(path_type=Path),
-    help="Python file with metrics of your own (docs/howto.md): more columns.",
+    help="Python file with custom metrics, which become additional columns (docs/howto.md).",
 )
 def command(
     eval_dir: Path,
@@ -52,7 +52,7 @@ def command(
     allow_missing: bool,
     custom_metrics: Path | None,
 ) -> None:
-    """Turn the summaries of a sweep into learning curves, the tables beside them and report.md."""
+    """Aggregate the summaries of a sweep into learning curves, further tables and report.md."""
     from benchmark_eval.report import write_report
     from benchmark_eval.report.document import PLOTS_PLACE, discard_report
     from benchmark_eval.sweep import aggregate
@@ -68,9 +68,9 @@ def command(
         custom_metrics=custom_metrics,
     )
     report = write_report(table, output_dir)
-    click.echo(f"wrote the tables and {report}")
+    click.echo(f"wrote tables and {report}")
     click.echo(
-        f"draw its plots with: benchmark-eval plot --aggregated "
+        f"to draw the plots, run: benchmark-eval plot --aggregated "
         f"{shlex.quote(str(output_dir / AGGREGATED))} --output-dir "
         f"{shlex.quote(str(output_dir / PLOTS_PLACE))}"
     )

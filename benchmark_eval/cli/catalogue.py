@@ -1,4 +1,4 @@
-"""``benchmark-eval catalogue``: every metric, as a Markdown page."""
+"""``benchmark-eval catalogue``: the list of all metrics as a Markdown page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 
 @click.command()
 def command() -> None:
-    """Print every metric with its meaning (docs/metrics.md is this output)."""
+    """Print all metrics with their meaning as a Markdown page (docs/metrics.md)."""
     from benchmark_eval.results.metric_page import render_page
 
     click.echo(render_page(), nl=False)

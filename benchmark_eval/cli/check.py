@@ -1,8 +1,9 @@
-"""``benchmark-eval check``: every problem of benchmark, manifest, config and predictions."""
+"""``benchmark-eval check``: find problems of benchmark, manifest, config and predictions."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -14,25 +15,26 @@ from benchmark_eval.protocol import KNOWN_SPLITS
 @click.command("check", cls=CommandWithSeveralValues)
 @click.option(
     "--configfile",
-    help="A sweep's config; config/config.yaml where no other option says what to check.",
+    help="Config of the sweep. Default: config/config.yaml if no input option is given.",
 )
 @click.option("--benchmark-dir", help="The unpacked benchmark.")
 @click.option("--manifest", help="The manifest of a sweep (CSV).")
 @click.option(
     "--predictions-dir",
-    help="Folder of <model>/<split>_predictions.json[.gz], or of one model's files.",
+    help="Folder with <model>/<split>_predictions.json[.gz], or with the files of one model.",
 )
 @click.option(
     "--splits",
     cls=SeveralValues,
     type=click.Choice(KNOWN_SPLITS),
-    help="Whose predictions to check.",
+    help="Splits whose predictions are checked. Default: those of the config, otherwise the three "
+    "test splits.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1), help="Processes side by side; all cores if not given."
+    "--jobs", type=click.IntRange(1), help="Number of parallel processes. Default: all cores."
 )
-@click.option("--json", "as_json", is_flag=True, help="Write the findings as JSON.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def command(
     configfile: str | None,
     benchmark_dir: str | None,
@@ -45,22 +47,25 @@ def command(
 ) -> None:
     """Find every problem of a benchmark, a manifest, a config and all prediction files.
 
-    Options stand above the keys of the config. Exit code 0: no problem (there may be warnings
-    and notes), 1: problems, 2: could not run.
+    Options take precedence over the config. Exit code 0: no problems (warnings and notes are
+    possible), 1: problems found, 2: could not run.
     """
-    from benchmark_eval.check import read_request, run_check
+    from benchmark_eval.check import check_inputs
     from benchmark_eval.core.memory import keep_freed_memory
 
     keep_freed_memory()
-    request = read_request(
-        configfile,
-        benchmark_dir=benchmark_dir,
-        manifest=manifest,
-        predictions_dir=predictions_dir,
-        splits=list(splits) or None,
-    )
+    default = Path("config", "config.yaml")
+    given = (configfile, benchmark_dir, manifest, predictions_dir, splits or None)
     with progress_bar(shown=not quiet) as progress:
-        report = run_check(request, jobs=jobs, progress=progress)
+        report = check_inputs(
+            default if set(given) == {None} and default.is_file() else configfile,
+            benchmark_dir=benchmark_dir,
+            manifest=manifest,
+            predictions_dir=predictions_dir,
+            splits=splits or None,
+            jobs=jobs,
+            progress=progress,
+        )
     if as_json:
         import msgspec
 

@@ -1,4 +1,4 @@
-"""``benchmark-eval convert``: boxes from one format to another."""
+"""``benchmark-eval convert``: convert boxes between formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT_NAMES = (
     "darkflow",
     "xyxy-text",
 )
-"""The keys of ``benchmark_eval.formats.FORMATS``, here so that --help need not load them."""
+"""The keys of ``benchmark_eval.formats.FORMATS``, repeated to keep --help fast."""
 PIXELS = ("edges", "inclusive", "voc")
 FRAMES = ("upright", "stored")
 _PATH = click.Path(path_type=Path)
@@ -35,36 +35,39 @@ _PATH = click.Path(path_type=Path)
     "to_format",
     type=click.Choice(["benchmark", *FORMAT_NAMES]),
     required=True,
-    help="benchmark: write <split>_predictions.json into the folder TARGET.",
+    help="Format of TARGET. benchmark: write <split>_predictions.json into the folder TARGET.",
 )
 @click.option(
     "--from",
     "from_format",
     type=click.Choice(FORMAT_NAMES),
-    help="Found out by the type of SOURCE if not given.",
+    help="Format of SOURCE. Detected from its content if not given.",
 )
 @click.option(
-    "--benchmark-dir", type=_PATH, help="The benchmark: class names become its category ids."
+    "--benchmark-dir",
+    type=_PATH,
+    help="Benchmark folder. Class names are mapped to its category ids.",
 )
 @click.option(
     "--splits",
     cls=SeveralValues,
-    help="Match images by file name with this split. With several, {split} in SOURCE stands for "
-    "each.",
+    help="Splits whose images are matched by file name. With several splits, {split} in SOURCE is "
+    "replaced by each name.",
 )
 @click.option(
     "--names",
     type=_PATH,
-    help="Names of the model's classes: a name a line, data.yaml, config.json or a COCO file.",
+    help="Class names of the model: text with one name per line, data.yaml, config.json or a COCO "
+    "file.",
 )
 @click.option(
     "--first-class",
     type=click.Choice(["0", "1"]),
-    help="The number of the first class in SOURCE.",
+    help="Number of the first class in SOURCE.",
 )
-@click.option("--yes", is_flag=True, help="Take what is inferred about class numbers.")
+@click.option("--yes", is_flag=True, help="Accept the inferred number of the first class.")
 @click.option(
-    "--class-ids", is_flag=True, help="Class numbers of SOURCE are the benchmark's category ids."
+    "--class-ids", is_flag=True, help="Class numbers in SOURCE are the benchmark's category ids."
 )
 @click.option(
     "--rename",
@@ -72,47 +75,47 @@ _PATH = click.Path(path_type=Path)
     type=(str, str),
     multiple=True,
     metavar="OLD NEW",
-    help="Another name for a class; may be repeated.",
+    help="Rename a class; may be repeated.",
 )
 @click.option(
     "--to-names", type=_PATH, help="Number the classes of TARGET in the order of this file."
 )
 @click.option(
-    "--images-dir", type=_PATH, help="Image files: their sizes and EXIF orientation are read."
+    "--images-dir", type=_PATH, help="Folder of images, to read sizes and EXIF orientations."
 )
 @click.option(
     "--frame",
     type=click.Choice(FRAMES),
-    help="How the source saw images that EXIF turns (Ultralytics, OpenCV: upright).",
+    help="Frame of SOURCE for images with an EXIF orientation (Ultralytics, OpenCV: upright).",
 )
 @click.option(
     "--to-frame",
     type=click.Choice(FRAMES),
-    help="How the benchmark's boxes see them, where sizes do not tell.",
+    help="Frame of the benchmark's annotations, if image sizes do not determine it.",
 )
 @click.option(
     "--pixels",
     type=click.Choice(PIXELS),
     default="edges",
     show_default=True,
-    help="What corner numbers of SOURCE are: edges (width = right - left), or first and last "
-    "pixel counted from 0 (inclusive) or from 1 (voc).",
+    help="Meaning of corners in SOURCE: edges (width = right - left), or first and last pixel, "
+    "0-based (inclusive) or 1-based (voc).",
 )
-@click.option("--to-pixels", type=click.Choice(PIXELS), help="The same of TARGET.")
+@click.option("--to-pixels", type=click.Choice(PIXELS), help="Meaning of corners in TARGET.")
 @click.option(
     "--outside",
     type=click.Choice(["error", "clip", "keep"]),
     default="error",
     show_default=True,
-    help="What to do with boxes that leave their image by more than a pixel.",
+    help="How to handle boxes that extend more than one pixel beyond their image.",
 )
 @click.option(
-    "--missing-is-empty", is_flag=True, help="An image without a file has no boxes (Ultralytics)."
+    "--missing-is-empty", is_flag=True, help="Images without a file have no boxes (Ultralytics)."
 )
 @click.option(
     "--scores/--no-scores",
     default=None,
-    help="Whether lines of plain text hold a confidence, where they can be read either way.",
+    help="Whether lines of xyxy-text contain a confidence, if they are ambiguous.",
 )
 def command(
     source: Path,
@@ -123,21 +126,24 @@ def command(
     renamed: tuple[tuple[str, str], ...],
     **options: Any,
 ) -> None:
-    """Convert the boxes of SOURCE to TARGET, both a file or a folder with a file for each image.
+    """Convert the boxes of SOURCE to TARGET.
 
-    Classes go by name, images by file name. Nothing is written where anything is wrong, and the
-    report says what the target's format cannot carry.
+    Each is a file, or a folder with one file per image. Classes are matched by name and images by
+    file name. If there are problems, nothing is written. The report lists content that the target
+    format cannot represent.
     """
     from benchmark_eval.formats import convert_annotations
 
-    asks = sys.stdin.isatty()
+    interactive = sys.stdin.isatty()
     reports = convert_annotations(
         source,
         target,
         splits=splits,
         first_class=None if first_class is None else int(first_class),
         rename=dict(renamed),
-        confirm=lambda said: yes or (asks and click.confirm(f"{said}. Is that so?", err=True)),
+        confirm=lambda statement: (
+            yes or (interactive and click.confirm(f"Found {statement}. Is this correct?", err=True))
+        ),
         **options,
     )
     for report in reports:

@@ -48,7 +48,6 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
 @click.option("--log", help="A .log file for what is printed, with times, warnings and faults.")
-@click.option("--stamp", hidden=True)  # of the workflow: what its plan says that is read here
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -61,7 +60,6 @@ def command(
     detections: bool,
     quiet: bool,
     log: str | None,
-    stamp: str | None,
 ) -> None:
     """Score one model on the benchmark's splits and write its files."""
     keep_freed_memory()
@@ -78,7 +76,6 @@ def command(
             on_invalid=on_invalid,  # type: ignore[arg-type]
             detections=detections,
             quiet=quiet,
-            stamp=stamp,
         )
 
 

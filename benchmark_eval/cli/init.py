@@ -1,4 +1,4 @@
-"""``benchmark-eval init``: a folder ready for a sweep."""
+"""``benchmark-eval init``: set up a folder for a sweep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmark_eval.training.regimes import GRID, SEEDS
 @click.option(
     "--benchmark-dir",
     type=click.Path(path_type=Path),
-    help="The unpacked benchmark; can be named in config/config.yaml later.",
+    help="The unpacked benchmark; can also be set later in config/config.yaml.",
 )
 @architecture_option
 @condition_option
@@ -27,7 +27,7 @@ def command(
     conditions: tuple[tuple[str, str], ...],
     seeds: tuple[int, ...],
 ) -> None:
-    """Make DIRECTORY ready for a sweep: config, manifest, folders for predictions, next steps."""
+    """Set up DIRECTORY for a sweep: config, manifest, prediction folders and next steps."""
     from benchmark_eval.training.scaffold import CONFIG, NEXT_STEPS, init_project
     from benchmark_eval.training.subsets import MANIFEST
 
@@ -40,7 +40,7 @@ def command(
     )
     click.echo(
         f"{made.folder}: a sweep of {made.n_models} models\n"
-        f"  {CONFIG.as_posix()}  what snakemake scores and how\n"
-        f"  {MANIFEST}  which model is trained under which condition\n"
-        f"  {NEXT_STEPS}  the next steps, one by one"
+        f"  {CONFIG.as_posix()}  settings of the evaluation\n"
+        f"  {MANIFEST}  training condition of each model\n"
+        f"  {NEXT_STEPS}  what to do next, step by step"
     )

@@ -1,6 +1,6 @@
-"""The command line: one verb a module in ``benchmark_eval.cli``, imported when it is called.
+"""The command line: each command is a module of ``benchmark_eval.cli``, imported when called.
 
-Importing only the verb that runs keeps an evaluation job from paying for pandas and matplotlib.
+An evaluation job therefore does not import pandas or matplotlib.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ import click
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code, unwritable
 
-# verb -> one line of help (what `benchmark-eval --help` shows without importing the verb)
-VERBS = {
-    "check": "Find every problem of benchmark, manifest, config and all predictions.",
-    "evaluate": "Score one model on the benchmark's splits.",
-    "aggregate": "Turn the summaries of a sweep into curves, grids and budgets.",
+# command -> help line, so that `benchmark-eval --help` need not import the commands
+COMMANDS = {
+    "check": "Find every problem of benchmark, manifest, config and predictions.",
+    "evaluate": "Score one model on the splits of the benchmark.",
+    "aggregate": "Aggregate the summaries of a sweep into tables and a report.",
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
-    "init": "Make a folder ready for a sweep: config, manifest, next steps.",
-    "verify": "Say which results do not agree with each other or with their inputs.",
+    "init": "Set up a folder for a sweep: config, manifest, next steps.",
+    "verify": "Check results against each other and against their inputs.",
     "subsets": "Draw the training subsets of the three regimes from train.json.",
-    "convert": "Convert boxes between formats, and into prediction files.",
+    "convert": "Convert annotations and detections between formats.",
     "synth": "Make a synthetic benchmark and simulated predictions.",
-    "map": "Mean average precision of plain text files of boxes (PASCAL VOC 2012).",
+    "map": "Compute PASCAL VOC 2012 mAP from text files.",
     "catalogue": "List every metric with its meaning.",
 }
 
 
-class _Verbs(click.Group):
-    """A group that lists every verb and imports the one that is called."""
+class _LazyCommands(click.Group):
+    """A group that lists all commands and imports only the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(VERBS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in VERBS:
+        if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"benchmark_eval.cli.{cmd_name.replace('-', '_')}")
         command = module.command
@@ -48,41 +48,41 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="benchmark-eval")
 def cli() -> None:
-    """Evaluation of detectors on the Bark and Ambrosia Beetle Detection Benchmark."""
+    """Evaluate detectors on the Bark and Ambrosia Beetle Detection Benchmark."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line; a known error is printed without a traceback and ends in its code."""
+    """Run the command line. Known errors are printed without traceback and set the exit code."""
     try:
         cli.main(args=argv, prog_name="benchmark-eval", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.ClickException as fault:
-        fault.show()
+    except click.ClickException as error:
+        error.show()
         sys.exit(EXIT_COULD_NOT_RUN)
     except click.Abort:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
-    except BenchmarkEvalError as fault:
-        print(f"error: {fault}", file=sys.stderr)
-        sys.exit(exit_code(fault))
+    except BenchmarkEvalError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(exit_code(error))
     except BrokenPipeError:
-        # whoever read our output has seen enough; nothing more can be told, not even at the end
+        # the reader closed the pipe; Python must not try to flush standard output at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_COULD_NOT_RUN)
-    except OSError as fault:
-        place = f"{fault.filename}: " if fault.filename else ""
-        print(f"error: {place}{fault.strerror or fault}", file=sys.stderr)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
         sys.exit(EXIT_COULD_NOT_RUN)
-    except UnicodeEncodeError as fault:
-        print(f"error: {unwritable(fault)}", file=sys.stderr)
+    except UnicodeEncodeError as error:
+        print(f"error: {unwritable(error)}", file=sys.stderr)
         sys.exit(EXIT_COULD_NOT_RUN)
     except MemoryError:
-        print("error: there is not enough memory", file=sys.stderr)
+        print("error: not enough memory", file=sys.stderr)
         sys.exit(EXIT_COULD_NOT_RUN)

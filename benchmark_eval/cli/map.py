@@ -1,4 +1,4 @@
-"""``benchmark-eval map``: mean average precision of plain text files by the VOC 2012 rule."""
+"""``benchmark-eval map``: PASCAL VOC 2012 mean average precision of text files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
 
 
 class _Folder(click.Path):
-    """A folder; not the empty word of a shell variable that is not set, which means "here"."""
+    """A folder; refuses "" (an unset shell variable), which would mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
-            self.fail("found an empty word; expected a folder", param, ctx)
+            self.fail("found an empty string; expected a folder", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -31,9 +31,8 @@ def class_thresholds(
 
     if len(tokens) % 2:
         raise click.BadParameter(
-            f"found {len(tokens)} words ({' '.join(tokens)}); expected pairs of a class and its IoU"
-            " "
-            "(a name with blanks stands in quotes)",
+            f"found {len(tokens)} values ({' '.join(tokens)}); expected pairs of a class and its "
+            "IoU (put class names with spaces in quotes)",
             ctx,
             param,
         )
@@ -43,12 +42,14 @@ def class_thresholds(
             value = float(text)
         except ValueError:
             raise click.BadParameter(
-                f"found {text!r} after class {name!r}; expected an IoU above 0 and up to 1",
+                f"found {text!r} after class {name!r}; expected an IoU in (0, 1]",
                 ctx,
                 param,
             ) from None
         if class_name(name) in thresholds:
-            raise click.BadParameter(f"found class {name!r} twice; expected it once", ctx, param)
+            raise click.BadParameter(
+                f"found class {name!r} twice; expected unique classes", ctx, param
+            )
         thresholds[class_name(name)] = value
     return thresholds
 
@@ -62,7 +63,7 @@ def class_thresholds(
     "--prediction-dir",
     type=FOLDER,
     required=True,
-    help="Text files of detections, one an image: CLASS CONFIDENCE LEFT TOP RIGHT BOTTOM.",
+    help="Folder of detections, one text file per image: CLASS CONFIDENCE LEFT TOP RIGHT BOTTOM.",
 )
 @click.option(
     "-gt",
@@ -70,31 +71,35 @@ def class_thresholds(
     "--ground-truth-dir",
     type=FOLDER,
     required=True,
-    help="Text files of ground truth, one an image: CLASS LEFT TOP RIGHT BOTTOM [difficult].",
+    help="Folder of ground truth, one text file per image: CLASS LEFT TOP RIGHT BOTTOM "
+    "[difficult].",
 )
 @click.option(
     "-id",
     "--image_dir",
     "--image-dir",
     type=FOLDER,
-    help="Images with the same names: asks for pictures of hits, misses and false alarms.",
+    help="Folder of images with the same names, to draw true positives, missed objects and false "
+    "positives.",
 )
 @click.option(
     "-od",
     "--output_dir",
     "--output-dir",
     type=FOLDER,
-    help="Folder for results, plots and pictures. Without it the results are only printed.",
+    help="Folder for results, plots and annotated images. If not given, results are only printed.",
 )
-@click.option("-a", "--animate", is_flag=True, help="Make an animated GIF of the pictures.")
-@click.option("-np", "--no-plot", "--no_plot", is_flag=True, help="Draw no plots.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the mAP only.")
+@click.option(
+    "-a", "--animate", is_flag=True, help="Write an animated GIF of the annotated images."
+)
+@click.option("-np", "--no-plot", "--no_plot", is_flag=True, help="Do not draw plots.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the mAP.")
 @click.option(
     "-i",
     "--ignore",
     cls=SeveralValues,
     metavar="CLASS [CLASS ...]",
-    help="Leave these classes out.",
+    help="Exclude these classes.",
 )
 @click.option(
     "--set-class-iou",
@@ -103,15 +108,17 @@ def class_thresholds(
     cls=SeveralValues,
     metavar="CLASS IOU [CLASS IOU ...]",
     callback=class_thresholds,
-    help="IoU threshold of single classes.",
+    help="IoU thresholds of individual classes.",
 )
-@click.option("--iou", type=float, default=0.5, show_default=True, help="IoU threshold.")
+@click.option(
+    "--iou", type=float, default=0.5, show_default=True, help="IoU threshold of all other classes."
+)
 @click.option(
     "--coordinates",
     type=click.Choice(["pixel", "continuous"]),
     default="pixel",
     show_default=True,
-    help="Whether a box is right - left + 1 wide, as in VOC, or right - left.",
+    help="Width of a box: right - left + 1 (pixel, as in VOC) or right - left (continuous).",
 )
 @click.option(
     "--draw-confidence",
@@ -119,10 +126,10 @@ def class_thresholds(
     type=float,
     default=0.25,
     show_default=True,
-    help="Least confidence of a detection in the pictures.",
+    help="Minimum confidence of detections drawn in images.",
 )
 def command(no_plot: bool, quiet: bool, output_dir: Path | None, **options: Any) -> None:
-    """Mean average precision of detections in plain text files (PASCAL VOC 2012)."""
+    """Compute the PASCAL VOC 2012 mean average precision of detections in text files."""
     from benchmark_eval.voc import run_map
     from benchmark_eval.voc.results import as_text, headline
 

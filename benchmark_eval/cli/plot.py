@@ -1,4 +1,4 @@
-"""``benchmark-eval plot``: the plots of a sweep."""
+"""``benchmark-eval plot``: draw the plots of a sweep."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import click
     "--aggregated",
     type=click.Path(path_type=Path),
     required=True,
-    help="The aggregated.json that `benchmark-eval aggregate` wrote.",
+    help="The aggregated.json written by `benchmark-eval aggregate`.",
 )
 @click.option(
     "--output-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where the plots go. report.md looks for them in ../plots, seen from its own folder.",
+    help="Folder for the plots. report.md links to ../plots relative to its own folder.",
 )
 @click.option(
     "--format",
@@ -27,14 +27,14 @@ import click
     multiple=True,
     default=("svg", "png"),
     show_default=True,
-    help="File format; repeat for several.",
+    help="File format; may be repeated.",
 )
-@click.option("--only", multiple=True, help="Name of a plot; repeat for several. Default: all.")
+@click.option("--only", multiple=True, help="Name of a plot; may be repeated. Default: all plots.")
 def command(
     aggregated: Path, output_dir: Path, formats: tuple[str, ...], only: tuple[str, ...]
 ) -> None:
     """Draw the plots of a sweep from its tables."""
     from benchmark_eval.report import write_plots
-    from benchmark_eval.sweep import read_aggregated
+    from benchmark_eval.sweep import load_tables
 
-    write_plots(read_aggregated(aggregated), output_dir, formats, only or None)
+    write_plots(load_tables(aggregated), output_dir, formats, only or None)

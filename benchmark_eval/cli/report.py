@@ -1,4 +1,4 @@
-"""``benchmark-eval report``: the written report of a sweep."""
+"""``benchmark-eval report``: write the report of a sweep."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import click
     "--aggregated",
     type=click.Path(path_type=Path),
     required=True,
-    help="The aggregated.json that `benchmark-eval aggregate` wrote.",
+    help="The aggregated.json written by `benchmark-eval aggregate`.",
 )
 @click.option(
     "--output-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where report.md goes; its plots are looked for in ../plots, seen from there.",
+    help="Folder for report.md, which links to the plots in ../plots relative to this folder.",
 )
 @click.option(
     "--plot-format",
     type=click.Choice(["svg", "png"]),
     default="svg",
     show_default=True,
-    help="Which of the plots' files the report shows.",
+    help="Format of the plots shown in the report.",
 )
 def command(aggregated: Path, output_dir: Path, plot_format: str) -> None:
     """Write report.md from the tables of a sweep."""
     from benchmark_eval.report import write_report
-    from benchmark_eval.sweep import read_aggregated
+    from benchmark_eval.sweep import load_tables
 
-    write_report(read_aggregated(aggregated), output_dir, plot_format=plot_format)
+    write_report(load_tables(aggregated), output_dir, plot_format=plot_format)

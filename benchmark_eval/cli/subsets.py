@@ -1,4 +1,4 @@
-"""``benchmark-eval subsets``: the training subsets of the regimes."""
+"""``benchmark-eval subsets``: draw the training subsets of the regimes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from benchmark_eval.training.regimes import GRID, SEEDS
 @click.option(
     "--manifest",
     type=click.Path(path_type=Path),
-    help="Draw what this manifest lists and fill in its train_annotations. Without it the grid "
-    "is drawn and a manifest.csv is written beside the subsets.",
+    help="Draw the conditions and seeds of this manifest and fill in its column train_annotations. "
+    "Without it, a new manifest.csv is written to the output folder.",
 )
 @condition_option
 @seed_option
@@ -43,15 +43,16 @@ def command(
 ) -> None:
     """Draw the training subsets of the three regimes from the benchmark's train.json.
 
-    Nested in k and in p within a seed. Boxes of a species that did not draw the image are crowd
-    (iscrowd=1) in the subset: a trainer must skip them, not learn them as background.
+    Within a seed, subsets are nested in k and in p. Specimens of species for which an image was
+    not drawn are crowd regions (iscrowd=1): training must ignore them, not treat them as
+    background.
     """
     from benchmark_eval.training.subsets import write_subsets
 
     if manifest is not None and (conditions or seeds or architectures):
         raise click.UsageError(
-            "--manifest names conditions, seeds and architectures itself: leave out --condition, "
-            "--seed and --architecture"
+            "--manifest cannot be combined with --condition, --seed or --architecture: it already "
+            "lists them"
         )
     with progress_bar() as progress:
         made = write_subsets(

@@ -19,25 +19,25 @@ import click
     type=float,
     default=1.0,
     show_default=True,
-    help="Size in (0, 1]; 1 has the real benchmark's counts. Species, bands and targets all stay.",
+    help="Size in (0, 1]; 1 is the size of the real benchmark. Never removes species or bands.",
 )
 @click.option(
     "--test-scale",
     type=float,
     default=None,
-    help="Size of iid_test and inat_test, if it is to differ from --scale.",
+    help="Size of iid_test and inat_test. Default: the value of --scale.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other data.")
-@click.option("--sweep", is_flag=True, help="Make all 153 models of the sweep, not just one.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--sweep", is_flag=True, help="Simulate all 153 models of the sweep, not just one.")
 @click.option(
     "--detections-per-specimen",
     type=float,
     default=21.0,
     show_default=True,
-    help="Predicted boxes for each scored specimen, on average; never over 300 an image.",
+    help="Mean number of detections per scored specimen; at most 300 per image.",
 )
 @click.option(
-    "--jobs", type=int, default=None, help="Processes side by side; all cores if not given."
+    "--jobs", type=int, default=None, help="Number of parallel processes. Default: all cores."
 )
 def command(
     output_dir: Path,
@@ -48,20 +48,20 @@ def command(
     detections_per_specimen: float,
     jobs: int | None,
 ) -> None:
-    """Make a synthetic benchmark and simulated predictions: invented species, no images.
+    """Make a synthetic benchmark and simulated predictions, without images.
 
-    The counts, the layout and the columns are the real benchmark's; the names and every box are
+    Counts, folder layout and columns match the real benchmark; species names and boxes are
     invented. The same options give the same bytes.
     """
     from rich.console import Console
     from rich.progress import Progress
 
-    from benchmark_eval.synthetic import write_synthetic
+    from benchmark_eval.synthetic import make_synthetic
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("simulated models", total=153 if sweep else 1)
-        made = write_synthetic(
+        made = make_synthetic(
             output_dir,
             scale=scale,
             test_scale=test_scale,

@@ -1,4 +1,4 @@
-"""``benchmark-eval verify``: whether results agree with each other and with their inputs."""
+"""``benchmark-eval verify``: check results against each other and against their inputs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from benchmark_eval.cli._progress import progress_bar
 @click.option(
     "--configfile",
     type=click.Path(path_type=Path),
-    help="The sweep's config; config/config.yaml where it names data. Without one predictions "
-    "and manifest are not compared.",
+    help="Config of the sweep. Default: config/config.yaml, if present. Prediction files and "
+    "manifest are compared only if the config names them.",
 )
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def command(results: Path, configfile: Path | None, quiet: bool) -> None:
-    """Make tables and digests of RESULTS again and say what does not agree. Writes nothing.
+    """Recompute the tables and digests of RESULTS and report every difference. Writes nothing.
 
-    RESULTS is the folder that the workflow leaves, or one with summaries. Exit code 0: all
-    agrees, 1: something does not, 2: could not run.
+    RESULTS is the results folder of the workflow (default: results) or a folder with summaries.
+    Exit code 0: no differences, 1: differences found, 2: could not run.
     """
-    from benchmark_eval.check.verify import differences, verify
-    from benchmark_eval.inputs.config import read_config
+    from benchmark_eval.check.verify import verification_lines, verify_results
 
     default = Path("config", "config.yaml")
     if configfile is None and default.is_file():
         configfile = default
-    config = None if configfile is None else read_config(configfile)
     with progress_bar(shown=not quiet) as progress:
-        verified = verify(results, None if config is None or config.unset() else config, progress)
-    for line in differences(verified):
+        verified = verify_results(results, configfile, progress=progress)
+    for line in verification_lines(verified):
         click.echo(line)
     sys.exit(1 if verified.problems else 0)

@@ -1,1 +1,1 @@
-"""Helpers that know nothing of detection."""
+"""General helpers, independent of object detection."""

@@ -1,4 +1,4 @@
-"""From decoded records to numpy columns, without a Python list in between."""
+"""Decoded records as numpy columns, without a Python list in between."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Bools = NDArray[np.bool_]
 
 
 LARGEST_WHOLE = 2**53
-"""From here up a float may stand for another whole number than was written."""
+"""From here on a float may differ from the integer that was written."""
 
 
 _FLOAT = b"\xcb"
-"""What stands before a double in MessagePack."""
+"""The byte before a double in MessagePack."""
 
 
 class Box(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
-    """[x, y, w, h] in px as JSON has it: four numbers, no more and no less."""
+    """[x, y, w, h] in px, as in JSON: exactly four numbers."""
 
     x: float
     y: float
@@ -33,11 +33,11 @@ class Box(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True)
 
 
 class NumberColumns:
-    """The numbers of decoded records as columns, all at once.
+    """Converts decoded records to columns, all fields at once.
 
-    For a struct of fields that are ``float``, and one ``bbox`` that may be a ``Box``: in
-    MessagePack each such record takes the same number of bytes, so that the encoder lays out a
-    table that numpy reads. That takes a third of the time of going from attribute to attribute.
+    The fields of the struct are ``float``, except that ``bbox`` may be a ``Box``. In MessagePack
+    every such record has the same number of bytes, so numpy can read the encoded records as a
+    table. This takes a third of the time of reading attribute by attribute.
     """
 
     def __init__(self, record: type[msgspec.Struct]) -> None:
@@ -52,52 +52,52 @@ class NumberColumns:
         self._table = bytearray()
 
     def of(self, records: Sequence[msgspec.Struct]) -> dict[str, Floats]:
-        """Each field's column: (records,), for ``bbox`` (records, 4)."""
+        """The column of each field: (records,), for ``bbox`` (records, 4)."""
         self._encoder.encode_into(records, self._table)
         size = len(records) * self._layout.itemsize
         start = len(self._table) - size
-        # a list's length takes one byte, three or five
+        # the length of a list takes one, three or five bytes
         if start not in (1, 3, 5):
             raise AssertionError("records of unequal length")
         table = np.frombuffer(self._table, self._layout, len(records), start)
         names = [name for name in self._layout.names or () if table[name].dtype.names]
         if any((table[name]["mark"][-1:] != _FLOAT).any() for name in names):
-            raise AssertionError("a number that is no double")
+            raise AssertionError("a number is not a double")
         return {name: table[name]["value"].astype(np.float64) for name in names}
 
 
 def whole_column(column: Floats) -> Ints:
-    """Ids that were decoded as floats; ``msgspec.DecodeError`` where one is not exactly whole."""
+    """Ids that were decoded as floats; ``msgspec.DecodeError`` unless all are exact integers."""
     if not ((column == np.trunc(column)) & (np.abs(column) < LARGEST_WHOLE)).all():
-        raise msgspec.DecodeError("an id is no whole number, or too large for a float")
+        raise msgspec.DecodeError("an id is not an integer, or too large for a float")
     return column.astype(np.int64)
 
 
 WIDEST_TABLE = 10_000_000
-"""Span of ids up to which a table of all of them is laid out to look rows up."""
+"""Largest span of ids for which rows are looked up in a table of all ids."""
 
 
-def rows_of_ids(ids: Ints, wanted: Ints) -> Ints:
-    """Row in ``ids`` (ascending) of each id in ``wanted``; -1 where it is not there."""
+def rows_of_ids(ids: Ints, queries: Ints) -> Ints:
+    """Row in ``ids`` (ascending) of each id in ``queries``; -1 if absent."""
     if not len(ids):
-        return np.full(len(wanted), -1, np.int64)
+        return np.full(len(queries), -1, np.int64)
     span = int(ids[-1]) - int(ids[0])
     if span > WIDEST_TABLE:
-        at = np.searchsorted(ids, wanted).clip(max=len(ids) - 1)
-        return np.where(ids[at] == wanted, at, -1)
+        rows = np.searchsorted(ids, queries).clip(max=len(ids) - 1)
+        return np.where(ids[rows] == queries, rows, -1)
     table = np.full(span + 2, -1, np.int64)
     table[ids - ids[0]] = np.arange(len(ids))
-    # ids below the first one wrap around to very large numbers; the last place means "not there"
-    at = (wanted - ids[0]).view(np.uint64)
-    found: Ints = table[np.minimum(at, np.uint64(span + 1)).view(np.int64)]
+    # ids below the first wrap around to very large numbers; the last entry means "absent"
+    offset = (queries - ids[0]).view(np.uint64)
+    found: Ints = table[np.minimum(offset, np.uint64(span + 1)).view(np.int64)]
     return found
 
 
 def finite_boxes(boxes: Floats) -> Bools:
-    """Whether x, y, w, h and what is made of them (far corner, area) are finite numbers."""
+    """Whether x, y, w, h, the far corner and the area are finite numbers."""
     x, y, w, h = boxes.T
     with np.errstate(over="ignore", invalid="ignore"):
-        # nothing that is not finite can vanish in this sum, but it can be too large itself
+        # a non-finite value always shows in this sum, but the sum of finite ones can overflow
         finite: Bools = np.isfinite((x + w) + (y + h) + w * h)
         for row in np.flatnonzero(~finite).tolist():
             far, area = boxes[row, :2] + boxes[row, 2:], boxes[row, 2] * boxes[row, 3]

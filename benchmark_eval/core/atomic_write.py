@@ -1,4 +1,4 @@
-"""Writing files so that a reader never meets half of one."""
+"""Atomic writes: a reader never sees a partly written file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from benchmark_eval.core.errors import UsageError
 
 @contextlib.contextmanager
 def atomic_writer(path: str | Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """A binary file that appears under ``path`` whole, on leaving the block, or not at all.
+    """A binary file that appears at ``path`` complete, on leaving the block, or not at all.
 
-    The bytes go to a hidden sibling first, so that the last step is one rename on one file
-    system; a process killed before it leaves ``path`` as it was. ``sync=False`` spares the wait
-    for the disk, for small files that are made again when a power cut loses them.
+    The bytes go to a hidden file beside it, so that the last step is a rename within one file
+    system; a process killed earlier leaves ``path`` unchanged. ``sync=False`` does not wait for
+    the disk, for small files that can be made again after a power cut.
     """
     path = Path(path)
     with _staged(path, sync=sync) as (stream, name):
@@ -30,7 +30,7 @@ def atomic_writer(path: str | Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _staged(path: Path, *, sync: bool) -> Iterator[tuple[BinaryIO, Path]]:
-    """A hidden sibling of ``path`` to fill, and its name; gone again if that fails."""
+    """A hidden file beside ``path`` to fill, and its name; removed on failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, made = tempfile.mkstemp(dir=path.parent, prefix=_hidden(path), suffix=".tmp")
     name = Path(made)
@@ -40,13 +40,13 @@ def _staged(path: Path, *, sync: bool) -> Iterator[tuple[BinaryIO, Path]]:
             stream.flush()
             if sync:
                 os.fsync(stream.fileno())
-        # mkstemp makes the file private; give it what the user's umask gives any new file
+        # mkstemp makes the file private; apply the user's umask instead
         name.chmod(0o666 & ~_umask())
-    except BaseException as fault:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             name.unlink()
-        if isinstance(fault, OSError) and fault.filename is None:
-            fault.filename = str(path)  # a full disk does not say of itself where
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # "no space left on device" names no file
         raise
 
 
@@ -64,18 +64,18 @@ def _put(name: Path, path: Path) -> None:
 
 
 def write_together(contents: Mapping[Path, bytes | None], seal: Path) -> None:
-    """Write files that belong together: all of them, or none where the disk does not take them.
+    """Write files that belong together: all of them, or none if the disk is full.
 
-    ``None`` takes a file away. All bytes are on the disk before the first old file is touched.
-    Then the old ``seal`` (one of ``contents``) goes first and the new one comes last, so that
-    whoever finds it finds all the others beside it, even after a kill in between. What a killed
-    call left half-written is cleared away.
+    ``None`` removes a file. All bytes are on the disk before the first old file is touched. Then
+    the old ``seal`` (one of ``contents``) is removed first and the new one renamed last: if the
+    seal exists, all other files are complete, even after a kill in between. Temporary files of a
+    killed call are removed.
     """
     staged: dict[Path, Path] = {}
     try:
         for path, data in contents.items():
-            for left in path.parent.glob(f"{glob.escape(_hidden(path))}*.tmp"):
-                left.unlink(missing_ok=True)
+            for stale in path.parent.glob(f"{glob.escape(_hidden(path))}*.tmp"):
+                stale.unlink(missing_ok=True)
             if data is not None:
                 with _staged(path, sync=True) as (stream, name):
                     stream.write(data)
@@ -102,16 +102,15 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """A folder to fill that appears under ``path`` whole, on leaving the block, or not at all.
+    """A folder to fill that appears at ``path`` complete, on leaving the block, or not at all.
 
-    ``path`` must not be there or be an empty folder (UsageError), so that nothing of before stays
-    among what is new.
+    UsageError unless ``path`` is a new or empty folder, so that no old file stays among the new.
     """
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(
-            f"{path} is there already; a new or empty folder is wanted, so that nothing old stays "
-            "among the new files"
+            f"{path}: found a file or a folder with content; expected a new or empty folder "
+            "(no old file may stay among the new ones)"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}."))
@@ -125,12 +124,12 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def write_bytes_atomic(path: str | Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, whole or not at all."""
+    """Write ``data`` to ``path``, all of it or nothing."""
     with atomic_writer(path) as stream:
         stream.write(data)
 
 
 def write_text_atomic(path: str | Path, text: str, *, sync: bool = True) -> None:
-    """Write ``text`` as UTF-8 with plain line feeds to ``path``, whole or not at all."""
+    """Write ``text`` to ``path`` as UTF-8, all of it or nothing; line ends stay as they are."""
     with atomic_writer(path, sync=sync) as stream:
         stream.write(text.encode("utf-8"))

@@ -1,8 +1,8 @@
 """One digest for the code behind each kind of result: an edit makes only those results stale.
 
-Results name the digest of the code that made them, and the workflow makes them again when it
-changed. Whole rooms count (``ROOMS``), so that a reader can tell from a file's place whether an
-edit to it has every model scored again.
+Results record the digest of the code that made them; the workflow makes them again when it
+changes. The digest covers whole packages (``ROOMS``), so the path of a file shows whether an edit
+to it causes every model to be scored again.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ ROOMS = {
     "index": _SHARED,
     "scoring": (*_SHARED, "results", "scoring"),
     "sweep": (*_SHARED, "results", "training", "sweep"),
-    # the report's fingerprint holds that of the sweep, and with it all rooms below
+    # the report's fingerprint includes that of the sweep, and so all packages below it
     "report": ("report",),
 }
 """Files and folders of the package whose edits make each kind of result stale."""
-SHAPES_NO_RESULT = (
+WITHOUT_EFFECT = (
     "core/errors.py",
     "core/problems.py",
     "core/memory.py",
     "core/code_digest.py",
+    "results/frames.py",
+    "sweep/frames.py",
 )
-"""Files of these rooms that no result depends on: how problems are worded, how memory is kept."""
+"""Files of these packages that affect no result: wording of problems, handling of memory, results
+as DataFrames."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
-"""Endings of the files that count; others are what editors and Python leave."""
+"""Suffixes of the files that count; others are left by editors and Python."""
 
 
 def package_dir() -> Path:
@@ -39,7 +42,7 @@ def package_dir() -> Path:
 
 @functools.cache
 def code_digest(part: str) -> str:
-    """SHA-256 over names and bytes of all source and data files behind one kind of result.
+    """SHA-256 of the names and bytes of all source and data files behind one kind of result.
 
     ``part`` is a key of ``ROOMS``.
     """
@@ -53,10 +56,10 @@ def code_digest(part: str) -> str:
 
 
 def source_files(root: Path, part: str) -> list[str]:
-    """The files that ``code_digest`` reads, relative to the package's folder ``root``, sorted."""
+    """The files that ``code_digest`` reads, sorted, relative to the package folder ``root``."""
     found: list[str] = []
     for room in ROOMS[part]:
         place = root / room
         files = place.rglob("*") if place.is_dir() else [place]
         found += [path.relative_to(root).as_posix() for path in files if path.suffix in SUFFIXES]
-    return sorted(name for name in found if name not in SHAPES_NO_RESULT)
+    return sorted(name for name in found if name not in WITHOUT_EFFECT)

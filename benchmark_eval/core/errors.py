@@ -1,7 +1,7 @@
-"""The one exception family, and how a fault in an input is told.
+"""The exceptions of this package.
 
-A fault names where it is (file, record, field), what was found there, what is wanted, and the
-likely cause where one can be told. All faults of a run are collected and raised together.
+A problem of an input says where it is (file, record, field), what was found, what is expected and,
+if known, the likely cause. All problems of a run are collected and raised together.
 """
 
 from __future__ import annotations
@@ -11,36 +11,78 @@ from collections.abc import Iterable
 from benchmark_eval.core.problems import Problem, render_problems
 
 EXIT_PROBLEMS = 1
-"""The inputs were read and something in them is wrong."""
+"""The inputs were read and have problems."""
 EXIT_COULD_NOT_RUN = 2
 """The command could not run: bad usage, a missing or unreadable file."""
 
 
 class BenchmarkEvalError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of every error that this package raises on purpose.
+
+    Examples
+    --------
+    >>> from benchmark_eval import BenchmarkEvalError, load_benchmark
+    >>> try:
+    ...     load_benchmark("no/such/folder")
+    ... except BenchmarkEvalError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class UsageError(BenchmarkEvalError):
-    """A call or a config asks for something that does not exist or makes no sense."""
+    """An option of a call or a config is not allowed or makes no sense.
+
+    Examples
+    --------
+    >>> from benchmark_eval import UsageError, run_evaluation
+    >>> try:
+    ...     run_evaluation("benchmark", "predictions", iou=2)
+    ... except UsageError as error:
+    ...     print("iou" in str(error))
+    True
+    """
 
 
-def exit_code(fault: BenchmarkEvalError) -> int:
-    """What a process ends with that was stopped by ``fault``."""
-    return EXIT_COULD_NOT_RUN if isinstance(fault, UsageError) else EXIT_PROBLEMS
+def exit_code(error: BenchmarkEvalError) -> int:
+    """The exit code of a process that ``error`` stopped."""
+    return EXIT_COULD_NOT_RUN if isinstance(error, UsageError) else EXIT_PROBLEMS
 
 
-def unwritable(fault: UnicodeEncodeError) -> UsageError:
-    """What to tell where Python cannot write a name, as its locale has no such letter."""
-    letter = fault.object[fault.start]
-    name = fault.object[max(0, fault.start - 60) : fault.start + 60]
+def unwritable(error: UnicodeEncodeError) -> UsageError:
+    """The error for a name that cannot be encoded in the locale."""
+    character = error.object[error.start]
+    name = error.object[max(0, error.start - 60) : error.start + 60]
     return UsageError(
-        f"{name!a}: found {letter!a}, which file names cannot hold while Python takes them to be "
-        f"{fault.encoding}; expected UTF-8 (set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8)"
+        f"{name!a}: found {character!a}, which cannot be encoded in file names with "
+        f"the locale's encoding {error.encoding}; expected UTF-8 "
+        "(set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8)"
     )
 
 
 class InputError(BenchmarkEvalError):
-    """Inputs are not valid. ``problems`` holds every fault found, in file order."""
+    """Inputs are not valid; the message lists all problems.
+
+    Parameters
+    ----------
+    problems : iterable of Problem
+        Every problem found, in file order.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Every problem found, in file order. Each has ``kind``, ``file``, ``record``, ``field``,
+        ``found``, ``expected`` and, if known, the likely ``cause``.
+
+    Examples
+    --------
+    >>> from benchmark_eval import InputError, load_benchmark
+    >>> try:
+    ...     load_benchmark("no/such/folder")
+    ... except InputError as error:
+    ...     print([(problem.kind, problem.file) for problem in error.problems])
+    [('missing-folder', 'no/such/folder')]
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)

@@ -1,7 +1,7 @@
-"""Mean, spread and interval of one number over seeds.
+"""Mean, standard deviation and confidence interval of one number over seeds.
 
-Sums are exact (``math.fsum``), so that neither the order of the models nor the processor changes
-a digit. An undefined value is left out and shows in ``n``.
+Sums are exact (``math.fsum``), so results depend neither on the order of the models nor on the
+processor. Undefined values are ignored; ``n`` counts the defined ones.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ LEVEL = 0.95
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean over the ``n`` seeds where the value is defined.
+    """The mean over the ``n`` seeds with a defined value.
 
-    ``mean`` is None for n = 0; ``std`` (ddof 1) and the interval for n < 2. The interval is
-    Student's t over seeds and is not cut at the metric's range.
+    ``mean`` is None for n = 0; ``std`` (ddof 1) and the interval are None for n < 2. The interval
+    is Student's t over seeds and is not clipped to the metric's range.
     """
 
     mean: float | None
@@ -42,7 +42,7 @@ def _t_quantile(degrees: int) -> float:
 
 
 def estimate(values: Iterable[float | None]) -> Estimate:
-    """The estimate over all defined ``values``."""
+    """The estimate from all defined ``values``."""
     defined = [value for value in values if value is not None]
     n = len(defined)
     if n == 0:
@@ -56,6 +56,6 @@ def estimate(values: Iterable[float | None]) -> Estimate:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """The plain mean of all defined ``values``; None when there are none."""
+    """The mean of all defined ``values``; None if there are none."""
     defined = [value for value in values if value is not None]
     return math.fsum(defined) / len(defined) if defined else None

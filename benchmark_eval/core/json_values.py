@@ -1,4 +1,4 @@
-"""Values of JSON as they are written: numbers, ids, and how a message shows one."""
+"""JSON values: numbers, ids, and how messages show them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_DIGITS = 1000
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a number that a finite float can hold (true and false are not)."""
+    """Whether a JSON value is a finite number in the range of floats (true and false are not)."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     try:
@@ -22,10 +22,10 @@ def is_number(value: object) -> bool:
 
 
 def as_id(value: object) -> int | None:
-    """An id as written: a whole number, 7.0 as well as 7; None for anything else.
+    """The id that a JSON value holds: an integer, 7.0 as well as 7; None for anything else.
 
-    From 2**53 up a float may stand for another whole number than was written, so only integers
-    are ids there.
+    From 2**53 on a float may differ from the integer that was written, so only integers are
+    accepted there.
     """
     if not is_number(value):
         return None
@@ -36,7 +36,7 @@ def as_id(value: object) -> int | None:
 
 
 class LongInteger:
-    """An integer of more digits than are read as a number; no JSON value is equal to it."""
+    """An integer with too many digits to parse; equal to no JSON value."""
 
     def __init__(self, text: str) -> None:
         self.digits = len(text.lstrip("-"))
@@ -46,15 +46,15 @@ class LongInteger:
 
 
 def plain_json(data: bytes | str) -> Any:
-    """Any JSON, NaN and Infinity too; ``ValueError`` says in plain words why it is none.
+    """Decode any JSON, including NaN and Infinity; the ``ValueError`` says what is wrong.
 
-    An integer of very many digits becomes a ``LongInteger``, which whoever reads its record
-    refuses there; a record with a key twice becomes a ``TwiceKeyed``.
+    An integer of more than 1,000 digits becomes a ``LongInteger``, which no reader of records
+    accepts; a record with duplicate keys becomes a ``RecordWithDuplicates``.
     """
     try:
         return json.loads(data, parse_int=_whole_number, object_pairs_hook=as_record)
     except RecursionError:
-        raise ValueError("lists or objects nested too deeply to be read") from None
+        raise ValueError("lists or objects nested too deeply") from None
 
 
 def _whole_number(text: str) -> int | LongInteger:
@@ -62,7 +62,7 @@ def _whole_number(text: str) -> int | LongInteger:
 
 
 def show(value: object, width: int = 60) -> str:
-    """A found value in a message: as JSON would spell it, cut to a readable length."""
+    """A value as JSON for a message, truncated to ``width`` characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

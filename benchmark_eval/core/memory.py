@@ -1,4 +1,4 @@
-"""The memory that is left to this process, and how it holds on to what it has."""
+"""The memory available to this process, and what happens to the memory it frees."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""glibc's names (malloc.h) of when freed memory goes back to the system, and when an allocation
-comes from the system by itself."""
+"""glibc's parameters (malloc.h): from which size freed memory is returned to the system, and from
+which size an allocation is mapped separately."""
 _LARGEST_MMAP = 32 * 2**20
-"""The most bytes that every version of glibc takes for the latter."""
+"""The largest M_MMAP_THRESHOLD in bytes that every version of glibc accepts."""
 
 
 def keep_freed_memory() -> None:
-    """Keep what is freed for the next allocation, for a process that soon ends anyway.
+    """Keep freed memory for the next allocation, in a short-lived process.
 
-    The C library of Linux gives every freed array of some size back to the system, which hands
-    out the next one page by page, each filled with zeros. Where there is no such library, or it
-    refuses, nothing is changed.
+    By default glibc returns large freed arrays to the system, which then provides the next one
+    page by page, each filled with zeros. Without glibc nothing changes.
     """
-    # the second without the first would freeze a threshold that else grows with what is freed
-    if _tell_c_library("mallopt", _M_MMAP_THRESHOLD, _LARGEST_MMAP):
-        _tell_c_library("mallopt", _M_TRIM_THRESHOLD, 2**31 - 1)
+    # the second alone would fix a threshold that otherwise grows with the freed sizes
+    if _call_c_library("mallopt", _M_MMAP_THRESHOLD, _LARGEST_MMAP):
+        _call_c_library("mallopt", _M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def give_back_freed_memory() -> None:
-    """Give what ``keep_freed_memory`` holds back to the system, before memory is asked for."""
-    _tell_c_library("malloc_trim", 0)
+    """Return memory held by ``keep_freed_memory`` to the system, before a large allocation."""
+    _call_c_library("malloc_trim", 0)
 
 
-def _tell_c_library(function: str, *values: int) -> int:
-    """What a function of this process's C library answers; 0 where there is no such function."""
+def _call_c_library(function: str, *values: int) -> int:
+    """Call a function of this process's C library; 0 if it does not exist."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError, TypeError):
@@ -41,13 +40,13 @@ def _tell_c_library(function: str, *values: int) -> int:
 
 
 def available_memory() -> int | None:
-    """Bytes of memory that this process can still take; None where the system does not tell.
+    """Bytes of memory that this process can still allocate; None if unknown.
 
-    The least of what the machine has free, what the control groups of a batch system or
-    container leave, and what ``ulimit -v`` leaves.
+    The minimum of the machine's available memory, the limits of the control groups of a batch
+    system or container, and ``ulimit -v``.
     """
-    found = [*_machine(), *_control_groups(), *_address_space()]
-    return min(found) if found else None
+    limits = [*_machine(), *_control_groups(), *_address_space()]
+    return min(limits) if limits else None
 
 
 def _machine() -> Iterator[int]:
@@ -58,7 +57,7 @@ def _machine() -> Iterator[int]:
 
 
 def _control_groups() -> Iterator[int]:
-    """What each group that the process is in, up to the root, leaves (version 2 and 1)."""
+    """What each control group of the process leaves, up to the root (versions 1 and 2)."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, place = line.split(":", 2)
@@ -80,7 +79,7 @@ def _control_groups() -> Iterator[int]:
 
 
 def _file_cache(group: Path) -> int:
-    """Bytes of a control group that the system gives back when they are wanted."""
+    """Bytes of a control group that the system can reclaim at any time."""
     fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     total = "total_" if "total_inactive_file" in fields else ""
     return sum(int(fields[f"{total}{name}"]) for name in ("active_file", "inactive_file"))

@@ -1,4 +1,4 @@
-"""Means, shares and differences in which "not defined" stays not defined."""
+"""Fractions, differences and correlations that stay undefined (None) if an operand is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from benchmark_eval.core.arrays import Floats
 
 ROUNDING = 1e-12
-"""Relative spread below which values are equal but for the rounding of their sums."""
+"""Relative range below which values count as equal up to rounding."""
 
 
 def mean(values: Floats) -> float | None:
@@ -18,24 +18,24 @@ def mean(values: Floats) -> float | None:
 
 
 def share(part: int, whole: int) -> float | None:
-    """``part / whole``; None of an empty whole."""
+    """``part / whole``; None if ``whole`` is 0."""
     return int(part) / int(whole) if whole else None
 
 
 def difference(a: float | None, b: float | None) -> float | None:
-    """``a - b``; None when either side is."""
+    """``a - b``; None if either is None."""
     return None if a is None or b is None else a - b
 
 
 def ratio(a: float | None, b: float | None) -> float | None:
-    """``a / b``; None when either is or ``b`` is 0."""
+    """``a / b``; None if either is None or ``b`` is 0."""
     return None if a is None or not b else a / b
 
 
 def pearson(x: Floats, y: Floats) -> float | None:
-    """Pearson's r; None of fewer than three points or of a side that is constant but for rounding.
+    """Pearson's r; None for fewer than three points or if a variable is constant up to rounding.
 
-    Summed exactly (``math.fsum``), so that no order and no processor changes a bit.
+    Sums are exact (``math.fsum``): the result depends on neither order nor processor.
     """
     if len(x) < 3 or _constant(x) or _constant(y):
         return None
@@ -46,5 +46,5 @@ def pearson(x: Floats, y: Floats) -> float | None:
 
 
 def _constant(values: Floats) -> bool:
-    """Whether values differ by no more than rounding: AP of a perfect species is 1 or 1 - 2e-16."""
+    """Whether values differ only by rounding: AP of a perfect species can be 1 or 1 - 2e-16."""
     return float(np.ptp(values)) <= ROUNDING * float(np.abs(values).max())

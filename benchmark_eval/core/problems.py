@@ -1,4 +1,4 @@
-"""Problems found in inputs, and how they are rendered."""
+"""Problems of inputs: collecting and rendering them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 SHOWN_PER_KIND = 20
-"""How many problems of one kind a table of findings lists before it only counts them."""
+"""Problems of one kind that a table of findings lists; the others are counted."""
 SHOWN_PER_CAUSE = 3
-"""How many problems of one kind, field and cause a message tells as examples. Where no cause is
-known and each stands in a file of its own (files that are not there), all of ``SHOWN_PER_KIND``."""
+"""Problems of one kind, field and cause that a message lists as examples. If no cause is known and
+each is in a different file (missing files), ``SHOWN_PER_KIND``."""
 PLACES_NAMED = 10
-"""How many places of the others it names."""
-NAMED_ONE_AND_ALL = frozenset({"missing-predictions", "empty-predictions"})
-"""Kinds whose every place is told, however many: what is yet to be made is a list to work by."""
+"""Places of the other problems that it names."""
+LISTED_COMPLETELY = frozenset({"missing-predictions", "empty-predictions"})
+"""Kinds of which every place is listed, however many: users work through the missing files."""
 LISTED_PER_KIND = 1000
-"""Lines on one kind in a message: two folders that were swapped can make half a million problems,
-each file with a cause of its own."""
+"""Most lines per kind in a message: swapping two folders can cause half a million problems, with a
+different cause for each file."""
 
 
 _ABSENT = ("no ", "not ", "missing ")
-"""What is absent was not found: such words stand alone."""
+"""Beginnings of ``found`` that are printed without the word "found"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault of an input.
+    """One problem of an input.
 
-    ``kind`` is a short stable slug (``"unknown-image-id"``) by which equal faults are grouped;
+    ``kind`` is a stable identifier (``"image-id-unknown"``) by which problems are grouped;
     ``record`` is the position in the file (0-based for JSON lists, the line for CSV), ready to
-    print; ``cause`` is the likely cause, where it can be told. ``times`` is above 1 where one
-    stands for several that are not told one by one. ``mistake`` is the name of a likely mistake.
+    print; ``cause`` is the likely cause, if known. ``times`` is above 1 for an entry that stands
+    for several problems. ``mistake`` is the name of a likely mistake.
     """
 
     kind: str
@@ -49,16 +49,16 @@ class Problem:
         return f"{text} ({self.cause})" if self.cause else text
 
     def finding(self) -> str:
-        """Where it is and what was found there, without what is expected."""
+        """The place and what was found there, without what is expected."""
         where = ", ".join(part for part in (self.file, self.record, self.field) if part)
         return f"{where}: {'' if self.found.startswith(_ABSENT) else 'found '}{self.found}"
 
 
 class Problems:
-    """Collects the problems of one file, or of several; false while there are none.
+    """Collects the problems of one or several files; false while there are none.
 
-    ``file`` is the file that problems are in unless ``add`` is told another. Of each kind the first
-    ``most`` are kept, in the order they are added; the rest are counted.
+    ``file`` is the default file of ``add``. The first ``most`` problems of each kind are kept, in
+    the order they are added; the others are counted.
     """
 
     def __init__(self, file: str = "", *, most: int | None = None) -> None:
@@ -85,13 +85,13 @@ class Problems:
             self._kept.append(Problem(kind, where, found, expected, record, field, cause))
 
     def extend(self, problems: Iterable[Problem]) -> None:
-        """Add problems that others have collected."""
+        """Add problems that were collected elsewhere."""
         for problem in problems:
             self.count[problem.kind] += problem.times
             self._kept.append(problem)
 
     def all(self) -> list[Problem]:
-        """Every problem; one more for each kind of which not all were kept, with their number."""
+        """Every kept problem, then one for each kind with the number of those not kept."""
         kept: Counter[str] = Counter()
         expected: dict[str, str] = {}
         for problem in self._kept:
@@ -114,10 +114,11 @@ class Problems:
 
 
 def render_problems(problems: Sequence[Problem]) -> str:
-    """All problems as text, those of one kind, field and cause together and their cause said once.
+    """All problems as text, grouped by kind, field and cause, each cause printed once.
 
-    Of each such group the first ``SHOWN_PER_CAUSE``, then how many more there are and where; of
-    each kind no more than ``LISTED_PER_KIND`` lines. Of ``NAMED_ONE_AND_ALL`` all, a line a record.
+    Each group lists its first ``SHOWN_PER_CAUSE`` problems, then the number and the places of the
+    others; each kind has at most ``LISTED_PER_KIND`` lines. Kinds in ``LISTED_COMPLETELY`` list
+    every record.
     """
     groups: dict[tuple[str, ...], list[Problem]] = {}
     latest: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -125,7 +126,7 @@ def render_problems(problems: Sequence[Problem]) -> str:
     for problem in problems:
         of_kind[problem.kind] += problem.times
         key: tuple[str, ...] = (problem.kind, problem.field, problem.expected, problem.cause)
-        if problem.times > 1:  # the rest of what was told before it, counted
+        if problem.times > 1:  # counts the rest of the problems before it
             key = latest.get((problem.kind, problem.file), key)
         latest[problem.kind, problem.file] = key
         groups.setdefault(key, []).append(problem)
@@ -133,20 +134,20 @@ def render_problems(problems: Sequence[Problem]) -> str:
     lines = [f"{count:,} problem{'s' if count != 1 else ''} found"]
     listed: Counter[str] = Counter()
     for (kind, *_), group in groups.items():
-        if kind in NAMED_ONE_AND_ALL:
-            lines += _told(group, of_kind[kind])
+        if kind in LISTED_COMPLETELY:
+            lines += _group_lines(group, of_kind[kind])
             continue
-        told = list(_told(group, of_kind[kind]))[: LISTED_PER_KIND - listed[kind]]
-        listed[kind] += len(told)
-        lines += told
+        shown = list(_group_lines(group, of_kind[kind]))[: LISTED_PER_KIND - listed[kind]]
+        listed[kind] += len(shown)
+        lines += shown
     for kind, times in of_kind.items():
         if listed[kind] == LISTED_PER_KIND:
             lines.append(f"  all files: {times:,} problems of kind {kind!r} in all")
     return "\n".join(lines)
 
 
-def _told(group: Sequence[Problem], of_kind: int) -> Iterator[str]:
-    """The lines on problems of one kind, field and cause; of this kind there are ``of_kind``."""
+def _group_lines(group: Sequence[Problem], of_kind: int) -> Iterator[str]:
+    """The lines of one group; its kind has ``of_kind`` problems."""
     single = [problem for problem in group if problem.times == 1]
     apart = not group[0].cause and len({problem.file for problem in group}) == len(group)
     most = SHOWN_PER_KIND if apart else SHOWN_PER_CAUSE
@@ -157,7 +158,7 @@ def _told(group: Sequence[Problem], of_kind: int) -> Iterator[str]:
     total = sum(problem.times for problem in group)
     if total == len(shown):
         return
-    if group[0].kind in NAMED_ONE_AND_ALL:
+    if group[0].kind in LISTED_COMPLETELY:
         yield f"  {total - len(shown):,} more, {total:,} problems of kind {group[0].kind!r} in all:"
         files: dict[str, list[str]] = {}
         for problem in others:

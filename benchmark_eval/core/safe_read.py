@@ -1,7 +1,7 @@
-"""Opening input files: only regular ones, and none that memory cannot hold.
+"""Opening input files: only regular files, and only if their content fits in memory.
 
-A pipe would block for ever, a device never ends, and a file of more than memory gets the process
-killed without a word. What is refused is an ``OSError`` whose text says why.
+A pipe would block forever, a device never ends, and a file larger than memory gets the process
+killed without a message. The ``OSError`` of a rejected file says why.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ _KINDS = (
 
 
 def open_input(path: str | Path) -> BufferedReader:
-    """A regular file (or a link to one) opened for reading; ``OSError`` for anything else."""
+    """Open a regular file (or a link to one) for reading; ``OSError`` for anything else."""
     mode = os.stat(path).st_mode  # noqa: PTH116
     for is_kind, number, name in _KINDS:
         if is_kind(mode):
-            raise OSError(number, f"{name}, no regular file")
+            raise OSError(number, f"{name}, not a regular file")
     return Path(path).open("rb")
 
 
 def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
-    """All bytes of a regular file that ``memory_per_byte`` times its size leaves memory for."""
+    """All bytes of a regular file; ``OSError`` if its content does not fit in memory."""
     with open_input(path) as stream:
         check_size(os.fstat(stream.fileno()).st_size, memory_per_byte)
         return stream.read()
 
 
 def unreadable(
-    file: str | Path, error: OSError, expected: str = "a readable file", *, record: str = ""
+    file: str | Path, error: Exception, expected: str = "a readable file", *, record: str = ""
 ) -> Problem:
     """The problem of a file that cannot be opened or read; ``file`` is how messages name it."""
-    return Problem("unreadable", str(file), error.strerror or str(error), expected, record)
+    found = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return Problem("unreadable", str(file), found, expected, record)
 
 
 def read_or_report(
@@ -56,9 +57,9 @@ def read_or_report(
     record: str = "",
     memory_per_byte: float = 2.0,
 ) -> bytes | None:
-    """All bytes of a regular file; ``None`` and one problem more where it cannot be read.
+    """All bytes of a regular file; ``None`` and a new problem if it cannot be read.
 
-    ``file`` is how messages name it, the path unless given.
+    ``file`` is how messages name it, by default its path.
     """
     try:
         return read_input(path, memory_per_byte=memory_per_byte)
@@ -68,7 +69,7 @@ def read_or_report(
 
 
 def check_size(size: int, memory_per_byte: float) -> None:
-    """Refuse (``OSError``) ``size`` bytes of text whose content memory cannot hold."""
+    """``OSError`` if memory cannot hold the content of ``size`` bytes of text."""
     free = available_memory()
     if free is not None and size * memory_per_byte > free:
         give_back_freed_memory()
@@ -77,17 +78,17 @@ def check_size(size: int, memory_per_byte: float) -> None:
         raise OSError(
             errno.EFBIG,
             f"{_gigabytes(size)} of text, which takes about {_gigabytes(size * memory_per_byte)} "
-            f"of memory; {_gigabytes(free)} are free",
+            f"of memory; {_gigabytes(free)} is free",
         )
 
 
 MOST_ALIASES = 20
-"""Aliases (``*name``) that a YAML text may hold: no more than 1,500 copies come of so many, while a
-hundred, nested, can stand for more values than memory holds."""
+"""Most aliases (``*name``) that a YAML text may have. Nested aliases expand to exponentially many
+values: 20 to at most 1,500, a hundred to more than fits in memory."""
 
 
 def parse_yaml(text: str) -> object:
-    """What a YAML text holds, plain values only; ``ValueError`` for any text that is no such."""
+    """Decode YAML, plain values only; ``ValueError`` for any other text."""
     import yaml
 
     try:
@@ -95,8 +96,8 @@ def parse_yaml(text: str) -> object:
         if sum(isinstance(event, yaml.AliasEvent) for event in events) > MOST_ALIASES:
             raise ValueError(f"more than {MOST_ALIASES} aliases (*name)")
         return yaml.safe_load(text)
-    except yaml.YAMLError as fault:
-        raise ValueError(" ".join(str(fault).split())) from None
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

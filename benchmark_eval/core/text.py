@@ -1,4 +1,4 @@
-"""How counts and shares are put into words, the same in every message and report."""
+"""Wording of counts and percentages in all messages and reports."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def some_of(items: Sequence[object], most: int) -> str:
-    """The first ``most`` of them, and how many more there are: ``a, b and 1,200 more``."""
+    """The first ``most`` items and the number of the others: ``a, b and 1,200 more``."""
     more = f" and {len(items) - most:,} more" if len(items) > most else ""
     return ", ".join(map(str, items[:most])) + more
 
 
 def percent(part: int, whole: int) -> str:
-    """A share as text: ``7 %``, ``0.02 %``, never 0 for something nor 100 for less than all."""
-    share = 100 * part / whole
+    """``part`` of ``whole`` in percent: ``7 %``, ``0.02 %``; 0 % and 100 % only if exact."""
+    value = 100 * part / whole
     digits = 0
-    while digits < 6 and part not in (0, whole) and float(f"{share:.{digits}f}") in (0, 100):
+    while digits < 6 and part not in (0, whole) and float(f"{value:.{digits}f}") in (0, 100):
         digits += 1
-    return f"{share:.{digits}f} %"
+    return f"{value:.{digits}f} %"

@@ -1,12 +1,12 @@
-"""Boxes from one format to another, and into the benchmark's prediction files.
+"""Convert boxes between annotation formats and into the benchmark's prediction files.
 
-    from benchmark_eval.formats import convert_annotations
+    from benchmark_eval import convert_annotations
     report = convert_annotations("runs/labels", "predictions/my_model", to_format="benchmark",
                                  benchmark_dir="benchmark", splits="iid_test", names="data.yaml")
     print(report)
 
-Each format is a file here with one reader and one writer; between them stands ``BoxTable``.
-None of the frameworks is needed.
+Each format is a module with one reader and one writer. Readers return, and writers take, a
+``BoxTable``. No detection framework is required.
 """
 
 from benchmark_eval.formats.classes import read_class_names

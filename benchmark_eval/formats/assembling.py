@@ -1,4 +1,4 @@
-"""From what a format's file says to checked boxes: the part that all readers share."""
+"""Validation shared by all readers: from parsed records to a checked ``BoxTable``."""
 
 from __future__ import annotations
 
@@ -12,41 +12,44 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.json_values import show
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.classes import resolve_classes
-from benchmark_eval.formats.images import Lookup, Turn, images_of, turn_corners
-from benchmark_eval.formats.options import ClassNames, Faults, Options, Outside
+from benchmark_eval.formats.images import Lookup, Reorientation, images_of, reorient_corners
+from benchmark_eval.formats.options import ClassNames, Options, Outside
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Images, clip, corners_and_size
-from benchmark_eval.voc.text import FARTHEST
+from benchmark_eval.voc.text import MAX_COORDINATE
 
 Layout = Literal["corners", "xywh", "centre"]
 
 OUTSIDE_PX = 1.0
-"""A box may leave its image by as much: rounding, or the last pixel's edge."""
-_LOOKS_LIKE_SHARES = 1.5
-"""No coordinate in px stays below it in more than a few boxes, no share lies beyond it."""
-_ENOUGH = 10
+"""Tolerance for boxes that extend beyond their image: rounding, or the last pixel's edge."""
+_MAX_NORMALISED = 1.5
+"""Upper bound on normalised coordinates; pixel coordinates exceed it in all but a few boxes."""
+_MIN_BOXES = 10
 _SMALL_IMAGE = 16
 
 
 @dataclass(slots=True)
 class Parsed:
-    """What a reader found: images and classes still as its file calls them.
+    """Records of a source; images and classes are named as in the file.
 
-    A reader calls ``image`` for each image and ``add`` for each box. ``layout`` says what the four
-    numbers of a box are. ``one_file_each`` marks formats with a file for each image, ``numbers``
-    what whole numbers in place of a file name are: ids, or stems whose zeros are lost.
+    A reader calls ``image`` for each image and ``add`` for each box. ``layout`` is the meaning of
+    the four numbers of a box. ``one_file_each`` marks formats with one file per image.
+    ``integer_keys`` is the meaning of an integer in place of a file name: an image id, or a file
+    stem without its leading zeros. ``adjacent_names`` are class names found next to the source.
+    ``skipped`` counts content that the reader does not convert.
     """
 
     layout: Layout
     one_file_each: bool = False
-    numbers: Literal["ids", "stems"] = "ids"
+    integer_keys: Literal["ids", "stems"] = "ids"
     first_class: int | None = None
-    beside: ClassNames | None = None
+    adjacent_names: ClassNames | None = None
     class_ids: Mapping[str, int] | None = None
     image_ids: list[int] | None = None
     record_word: str = "record"
     sizes: dict[int, tuple[float, float]] = field(default_factory=dict)
-    passed_over: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     image_rows: dict[str | int, int] = field(default_factory=dict)
     class_rows: dict[str | int, int] = field(default_factory=dict)
     where: list[str] = field(default_factory=list)
@@ -55,7 +58,7 @@ class Parsed:
     _numbers: array[float] = field(default_factory=lambda: array("d"))
 
     def image(self, key: str | int, where: str = "") -> int:
-        """The row of an image; ``where`` is how messages call its file."""
+        """The row of an image; ``where`` names its file in messages."""
         row = self.image_rows.get(key)
         if row is None:
             row = self.image_rows[key] = len(self.image_rows)
@@ -72,7 +75,7 @@ class Parsed:
         record: int,
         ignored: bool = False,
     ) -> None:
-        """A box on the image of that row; ``record`` is its line or its place in the file."""
+        """Add a box on the image of that row; ``record`` is its line or its index in the file."""
         row = self.class_rows.get(label)
         if row is None:
             row = self.class_rows[label] = len(self.class_rows)
@@ -88,179 +91,180 @@ class Parsed:
         return image, label, record, places[:, 3] == 1, numbers[:, :4].copy(), numbers[:, 4].copy()
 
     def record(self, image: int, record: int) -> str:
-        """How a message calls a box: ``a.txt, line 3`` or ``record 3``."""
+        """Name of a box in messages: ``a.txt line 3`` or ``record 3``."""
         where = self.where[image]
         return f"{where or self.record_word} {record}"
 
 
 def assemble(
-    parsed: Parsed, options: Options, faults: Faults, turn: Turn | None = None
+    parsed: Parsed, options: Options, problems: Problems, reorientation: Reorientation | None = None
 ) -> BoxTable | None:
-    """BoxTable on known images with known classes, checked; None where faults were added.
+    """Checked boxes on known images with known classes; None if problems were added.
 
-    ``turn`` is how images lie that EXIF turns (``benchmark_eval.formats.images``), a row an image
-    of ``options.images``.
+    ``reorientation`` has one row per image of ``options.images``.
     """
-    before = len(faults.problems)
-    raw = _Raw(parsed, faults)
+    before = len(problems)
+    raw = _Raw(parsed, problems)
     counts = np.bincount(raw.label, minlength=len(parsed.class_rows)).tolist()
     classes, class_rows = resolve_classes(
         list(parsed.class_rows),
         counts,
         parsed.class_places,
         options,
-        faults,
-        beside=parsed.beside,
+        problems,
+        adjacent_names=parsed.adjacent_names,
         first_class=parsed.first_class,
         ids=parsed.class_ids,
     )
-    images, image_rows = _resolve_images(parsed, options, faults)
+    images, image_rows = _resolve_images(parsed, options, problems)
     image: Ints = image_rows[raw.image] if len(raw) else raw.image
     label: Ints = class_rows[raw.label] if len(raw) else raw.label
     sizes = np.full((len(raw), 2), np.nan)
     known = image >= 0
-    sizes[known] = (images.sizes if turn is None else turn.sizes)[image[known]]
+    sizes[known] = (images.sizes if reorientation is None else reorientation.sizes)[image[known]]
     raw.check_scores()
     raw.check_numbers()
     if parsed.layout == "centre":
-        _check_known(image[known & np.isnan(sizes).any(axis=1)], images, faults)
-    if len(faults.problems) > before:
+        _check_sizes_known(image[known & np.isnan(sizes).any(axis=1)], images, problems)
+    if len(problems) > before:
         return None
     corners, size = corners_and_size(raw.values, parsed.layout, options.pixels, sizes)
     if parsed.layout != "centre":
-        _check_pixels(corners, sizes, faults)
+        _check_pixels(corners, sizes, problems)
     keep = raw.inside(corners, size, sizes, options.outside)
-    if len(faults.problems) > before:
+    if len(problems) > before:
         return None
-    if turn is not None and turn.orientation.any():
-        number = turn.orientation[image]
-        corners[:] = turn_corners(corners, number, sizes)
-        across = np.abs(number) >= 5
-        size[across] = size[across][:, ::-1]
+    if reorientation is not None and reorientation.orientation.any():
+        number = reorientation.orientation[image]
+        corners[:] = reorient_corners(corners, number, sizes)
+        swapped = np.abs(number) >= 5
+        size[swapped] = size[swapped][:, ::-1]
     boxes = BoxTable(images, classes, image, label, corners, size, raw.score, raw.ignored)
     return boxes if keep.all() else boxes.rows(keep)
 
 
 class _Raw:
-    """The boxes of a source as columns, numbers as the file has them, and their checks."""
+    """The boxes of a source as columns, with the numbers of the file, and their checks."""
 
-    def __init__(self, parsed: Parsed, faults: Faults) -> None:
+    def __init__(self, parsed: Parsed, problems: Problems) -> None:
         self.parsed = parsed
-        self.faults = faults
+        self.problems = problems
         columns = parsed.columns()
         self.image, self.label, self.record, self.ignored, self.values, self.score = columns
 
     def __len__(self) -> int:
         return len(self.label)
 
-    def tell(
-        self, bad: Bools, kind: str, wanted: str, *, field: str = "box", cause: str = ""
+    def report(
+        self, bad: Bools, kind: str, expected: str, *, field: str = "box", cause: str = ""
     ) -> None:
-        """A fault for each marked box."""
+        """Add one problem per marked box."""
         for row in np.flatnonzero(bad).tolist():
             numbers = [round(v, 9) for v in self.values[row].tolist()]
             found = show(self.score[row].item() if field == "confidence" else numbers)
             where = self.parsed.record(int(self.image[row]), int(self.record[row]))
-            self.faults.add(kind, found, wanted, record=where, field=field, cause=cause)
+            self.problems.add(kind, found, expected, record=where, field=field, cause=cause)
 
     def check_scores(self) -> None:
-        """Confidences from 0 to 1, for all boxes or for none."""
+        """Report confidences outside [0, 1], and boxes without one if others have one."""
         score: Floats = self.score
         none = np.isnan(score)
         if none.any() and not none.all():
-            wanted = "a confidence for all boxes or for none"
-            self.tell(none, "no-confidence", wanted, field="confidence")
+            expected = "a confidence for all boxes or for none"
+            self.report(none, "no-confidence", expected, field="confidence")
         out: Bools = ~none & ~((score >= 0) & (score <= 1))
         high = float(score[out].max()) if out.any() else 0.0
-        cause = "percent instead of shares" if 1 < high <= 100 else "logits, or an unbounded score"
-        self.tell(out, "confidence", "a confidence from 0 to 1", field="confidence", cause=cause)
+        cause = "percentages" if 1 < high <= 100 else "logits or another unbounded score"
+        expected = "a number in [0, 1]"
+        self.report(out, "confidence", expected, field="confidence", cause=cause)
 
     def check_numbers(self) -> None:
-        """Box numbers that can be a box of the layout."""
+        """Report numbers that do not form a box of the layout."""
         values, layout = self.values, self.parsed.layout
         # false for NaN too
-        finite: Bools = np.logical_and.reduce(np.abs(values) <= FARTHEST, axis=1)
-        self.tell(~finite, "bad-box", f"four finite numbers, none beyond {FARTHEST:g}")
+        finite: Bools = np.logical_and.reduce(np.abs(values) <= MAX_COORDINATE, axis=1)
+        expected = f"four finite numbers in [-{MAX_COORDINATE:g}, {MAX_COORDINATE:g}]"
+        self.report(~finite, "bad-box", expected)
         first, second = values[:, :2], values[:, 2:]
         if layout == "corners":
-            self.tell(
+            self.report(
                 finite & (second < first).any(axis=1),
                 "swapped-corners",
                 "left <= right and top <= bottom",
-                cause="corners swapped, or width and height instead of right and bottom",
+                cause="swapped corners, or width and height instead of right and bottom",
             )
             return
-        self.tell(
+        self.report(
             finite & (second < 0).any(axis=1),
             "negative-size",
             "width and height >= 0",
             cause="corners in the wrong order",
         )
         if layout == "centre":
-            self.tell(
-                finite & (np.abs(values) > _LOOKS_LIKE_SHARES).any(axis=1),
+            self.report(
+                finite & (np.abs(values) > _MAX_NORMALISED).any(axis=1),
                 "pixel-coordinates",
-                "centre, width and height as shares of the image's size, from 0 to 1",
-                cause="pixels instead of shares",
+                "normalised centre, width and height (0-1)",
+                cause="pixels instead of normalised coordinates",
             )
 
     def inside(self, corners: Floats, size: Floats, sizes: Floats, outside: Outside) -> Bools:
-        """Which boxes stay; those that leave their image are told, clipped in place, or kept."""
+        """Which boxes to keep; boxes beyond their image are reported, clipped in place, or kept."""
         keep = np.ones(len(self), np.bool_)
-        # nothing is beyond an unknown size
+        # NaN where the image size is unknown, so never above the tolerance
         over = np.maximum(-corners[:, :2], corners[:, 2:] - sizes).max(axis=1, initial=-np.inf)
         if outside == "error":
-            self.tell(
+            self.report(
                 over > OUTSIDE_PX,
                 "outside",
                 "a box inside its image",
-                cause="sizes or image of something else; if the model just does not clip its "
-                "boxes: --outside clip",
+                cause="boxes of another or a resized image; if the model does not clip its boxes, "
+                "use --outside clip",
             )
         elif outside == "clip":
             out = over > 0
             corners[out], size[out] = clip(corners[out], sizes[out])
             keep[out & (size <= 0).any(axis=1)] = False
-            gone, cut = int((~keep).sum()), int((keep & (over > OUTSIDE_PX)).sum())
-            self.parsed.passed_over["boxes wholly outside their image"] += gone
-            self.parsed.passed_over["parts of boxes outside their image, clipped"] += cut
+            dropped, clipped = int((~keep).sum()), int((keep & (over > OUTSIDE_PX)).sum())
+            self.parsed.skipped["boxes entirely outside their image"] += dropped
+            self.parsed.skipped["parts of boxes outside their image (clipped)"] += clipped
         return keep
 
 
-def _check_pixels(corners: Floats, sizes: Floats, faults: Faults) -> None:
-    """A fault where all coordinates look like shares of the image's size."""
-    if len(corners) < _ENOUGH or not (sizes.max(initial=0) > _SMALL_IMAGE):
+def _check_pixels(corners: Floats, sizes: Floats, problems: Problems) -> None:
+    """Report boxes whose coordinates all look normalised."""
+    if len(corners) < _MIN_BOXES or not (sizes.max(initial=0) > _SMALL_IMAGE):
         return
     farthest = float(np.abs(corners).max())
-    if 0 < farthest <= _LOOKS_LIKE_SHARES:
-        faults.add(
+    if 0 < farthest <= _MAX_NORMALISED:
+        problems.add(
             "normalised-coordinates",
-            f"{len(corners)} boxes, none beyond {farthest:g} px",
-            "coordinates in px",
-            cause="shares of the image's size? they have to be multiplied by it first",
+            f"{len(corners):,} boxes with coordinates up to {farthest:g}",
+            "pixel coordinates",
+            cause="probably normalised coordinates; multiply them by the image size",
         )
 
 
-def _check_known(rows: Ints, images: Images, faults: Faults) -> None:
+def _check_sizes_known(rows: Ints, images: Images, problems: Problems) -> None:
     for row in np.unique(rows).tolist():
-        faults.add(
+        problems.add(
             "image-size",
             "no width and height",
-            "the size of every image with boxes",
+            "width and height of every image with boxes",
             record=f"image {images.names[row]!r}",
-            cause="shares of an unknown size: give --images-dir, where the sizes are read",
+            cause="normalised coordinates require image sizes; use --images-dir to read them",
         )
 
 
-def _resolve_images(parsed: Parsed, options: Options, faults: Faults) -> tuple[Images, Ints]:
-    """The images, and the row among them of each image of the source (-1: a fault was added)."""
+def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tuple[Images, Ints]:
+    """The images, and the row of each image of the source (-1: a problem was added)."""
     keys = list(parsed.image_rows)
     if options.images is None:
         ids = parsed.image_ids or [k if isinstance(k, int) else UNKNOWN for k in keys]
         names = [str(key) for key in keys]
         sizes = [parsed.sizes.get(row, (0.0, 0.0)) for row in range(len(keys))]
         if parsed.one_file_each:
-            _tell_repeats(names, faults)
+            _report_duplicate_files(names, problems)
         return images_of(names, ids, sizes), np.arange(len(keys))
     lookup = Lookup(options.images)
     rows = np.full(len(keys), -1, np.int64)
@@ -268,69 +272,74 @@ def _resolve_images(parsed: Parsed, options: Options, faults: Faults) -> tuple[I
     for at, key in enumerate(keys):
         if isinstance(key, str):
             found = lookup.find(key)
+        elif parsed.integer_keys == "ids":
+            found = lookup.find_id(key)
         else:
-            found = lookup.find_id(key) if parsed.numbers == "ids" else lookup.find_number(key)
+            found = lookup.find_number(key)
         where = f"image {key!r}"
         if len(found) > 1:
-            may_be = ", ".join(options.images.names[row] for row in found[:3])
-            what = f"{len(found)} images it may be: {may_be}"
-            faults.add("two-images", what, "one", record=where)
+            candidates = ", ".join(options.images.names[row] for row in found[:3])
+            what = f"{len(found)} matching images: {candidates}"
+            problems.add("two-images", what, "exactly one matching image", record=where)
         elif not found:
             cause = _unknown_image(key, lookup, parsed)
-            faults.add("unknown-image", "no such image", "an image of the split", record=where,
-                       cause=cause)  # fmt: skip
+            problems.add("unknown-image", "no matching image", "an image of the split",
+                         record=where, cause=cause)  # fmt: skip
         elif found[0] in taken:
-            other = f"{taken[found[0]]!r} and {key!r} for {options.images.names[found[0]]!r}"
-            faults.add("two-images", other, "one entry an image", record=where)
+            both = f"{taken[found[0]]!r} and {key!r} for {options.images.names[found[0]]!r}"
+            problems.add("two-images", both, "one entry per image", record=where)
         else:
             rows[at] = found[0]
             taken[found[0]] = key
-    _compare_sizes(parsed, options.images, rows, faults)
+    _compare_sizes(parsed, options.images, rows, problems)
     if parsed.one_file_each and not options.missing_is_empty:
         for row in sorted(set(range(len(options.images))) - taken.keys()):
-            faults.add(
+            problems.add(
                 "missing-file",
                 "no file",
-                "a file for each image of the split",
+                "one file per image of the split",
                 record=f"image {options.images.names[row]!r}",
-                cause="an unfinished run; or, where no file means no detection as Ultralytics "
-                "does: --missing-is-empty",
+                cause="an unfinished run; if no file means no detections (Ultralytics), use "
+                "--missing-is-empty",
             )
     return options.images, rows
 
 
-def _tell_repeats(names: list[str], faults: Faults) -> None:
+def _report_duplicate_files(names: list[str], problems: Problems) -> None:
     for name, count in Counter(names).items():
         if count > 1:
-            faults.add("two-images", f"{count} files for {name!r}", "one file an image")
+            problems.add("two-images", f"{count} files for {name!r}", "one file per image")
 
 
 def _unknown_image(key: str | int, lookup: Lookup, parsed: Parsed) -> str:
-    """The likely reason why an image is not there."""
+    """Likely cause of an unknown image."""
     if isinstance(key, int):
-        if parsed.numbers == "stems" and lookup.find_id(key):
-            return "it is an image id; Ultralytics writes the file's name: read it as coco-results"
-        if parsed.numbers == "ids" and lookup.find_number(key):
-            return "it is a file's name without zeros, as Ultralytics writes it: ultralytics-json"
+        if parsed.integer_keys == "stems" and lookup.find_id(key):
+            return "an image id; Ultralytics writes file names, so use --from coco-results"
+        if parsed.integer_keys == "ids" and lookup.find_number(key):
+            return (
+                "a file name without leading zeros, as written by Ultralytics; use --from "
+                "ultralytics-json"
+            )
     elif key.isdecimal() and lookup.find_id(int(key)):
-        return "it is an image id, not a file name"
+        return "an image id, not a file name"
     return "files of another split or another benchmark"
 
 
-def _compare_sizes(parsed: Parsed, images: Images, rows: Ints, faults: Faults) -> None:
-    """A fault where the source gives an image another size than the benchmark."""
+def _compare_sizes(parsed: Parsed, images: Images, rows: Ints, problems: Problems) -> None:
+    """Report images whose size in the source differs from the benchmark's."""
     for at, (width, height) in parsed.sizes.items():
         row = int(rows[at])
         if row < 0 or np.isnan(images.sizes[row]).any():
             continue
         wide, high = images.sizes[row].tolist()
         if (width, height) != (wide, high):
-            across = (width, height) == (high, wide)
-            faults.add(
+            swapped = (width, height) == (high, wide)
+            problems.add(
                 "image-size",
                 f"{width:g} x {height:g} px",
-                f"{wide:g} x {high:g} px as in the benchmark",
+                f"{wide:g} x {high:g} px, the size in the benchmark",
                 record=f"image {images.names[row]!r}",
-                cause="turned by EXIF: give --images-dir and --frame" if across else
+                cause="EXIF orientation; use --images-dir and --frame" if swapped else
                 "boxes of a resized image",
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""COCO annotations: images, categories and boxes, with crowd."""
+"""COCO annotations: images, categories and boxes, including crowd regions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
 
-EXPECTED = "COCO annotations: an object with images, annotations and categories"
+EXPECTED = "COCO annotations: a JSON object with images, annotations and categories"
 
 
 class _Image(msgspec.Struct):
@@ -45,18 +46,18 @@ class _Coco(msgspec.Struct):
     categories: list[_Category]
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
-    """Read the boxes of COCO annotations; crowd becomes ``ignored``."""
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
+    """Read the boxes of COCO annotations; crowd regions become ``ignored``."""
     parsed = Parsed("xywh")
-    coco = _decode(path, faults)
+    coco = _decode(path, problems)
     if coco is None:
         return parsed
     parsed.image_ids = []
     row_of: dict[int, int] = {}
     for image in coco.images:
         if image.file_name in parsed.image_rows or image.id in row_of:
-            found = f"image {image.id}, {image.file_name!r}, a second time"
-            faults.add("two-images", found, "each id and file name once")
+            found = f"a duplicate of image {image.id}, {image.file_name!r}"
+            problems.add("two-images", found, "unique ids and file names")
             continue
         parsed.image_ids.append(image.id)
         row_of[image.id] = parsed.image(image.file_name)
@@ -65,17 +66,17 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
     names: dict[int, str] = {}
     for category in sorted(coco.categories, key=lambda c: c.id):
         if category.id in names or category.name in names.values():
-            found = f"category {category.id}, {category.name!r}, a second time"
-            faults.add("two-classes", found, "each id and name once")
+            found = f"a duplicate of category {category.id}, {category.name!r}"
+            problems.add("two-classes", found, "unique ids and names")
         names[category.id] = category.name
     parsed.class_ids = {name: number for number, name in names.items()}
     for note in coco.annotations:
         where = f"annotation {note.id}"
         if note.image_id not in row_of:
-            faults.add("unknown-image", f"image {note.image_id}", "an image of the file",
+            problems.add("unknown-image", f"image {note.image_id}", "an image of the file",
                        record=where, field="image_id")  # fmt: skip
         elif note.category_id not in names:
-            faults.add("unknown-class", f"category {note.category_id}", "a category of the file",
+            problems.add("unknown-class", f"category {note.category_id}", "a category of the file",
                        record=where, field="category_id")  # fmt: skip
         else:
             parsed.add(
@@ -86,37 +87,37 @@ def read(path: Path, _options: Options, faults: Faults) -> Parsed:
                 ignored=bool(note.iscrowd),
             )
             if note.segmentation is not None:
-                parsed.passed_over["masks (segmentation)"] += 1
+                parsed.skipped["masks (segmentation)"] += 1
     parsed.record_word = "annotation"
     return parsed
 
 
-def _decode(path: Path, faults: Faults) -> _Coco | None:
-    data = json_files.read_bytes(path, faults, EXPECTED)
+def _decode(path: Path, problems: Problems) -> _Coco | None:
+    data = json_files.read_bytes(path, problems, EXPECTED)
     if data is None:
         return None
     try:
         return msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # told record by record below
-    tree = json_files.parse(data, path, faults, EXPECTED)
+        pass  # the slow path reports each record
+    tree = json_files.parse(data, path, problems, EXPECTED)
     parts: dict[str, list[object]] = {}
     for key, kind in (("images", _Image), ("annotations", _Annotation), ("categories", _Category)):
         entries = tree.get(key) if isinstance(tree, dict) else None
         if not isinstance(entries, list):
             if tree is not None:
-                faults.add("not-coco", f"no list of {key}", EXPECTED, field=key)
+                problems.add("not-coco", f"no list of {key}", EXPECTED, field=key)
             continue
         made = (
-            json_files.convert(entry, kind, f"{key} record {at}", faults)
+            json_files.convert(entry, kind, f"{key} record {at}", problems)
             for at, entry in enumerate(entries)
         )
         parts[key] = [entry for entry in made if entry is not None]
-    return None if faults.problems or len(parts) < 3 else msgspec.convert(parts, type=_Coco)
+    return None if problems or len(parts) < 3 else msgspec.convert(parts, type=_Coco)
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
-    """Write COCO annotations; images and categories without an id are numbered from 1."""
+    """Write COCO annotations; ids are numbered from 1 if any is missing or duplicated."""
     image_ids = numbered(boxes.images.ids.tolist())
     class_ids = numbered(boxes.classes.ids.tolist())
     images: list[dict[str, object]] = []
@@ -156,7 +157,7 @@ def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
 
 
 def numbered(ids: list[int]) -> list[int]:
-    """Ids as they are if all are known and differ, else 1, 2, 3, ..."""
+    """The ids if all are known and unique, otherwise 1, 2, 3, ..."""
     if UNKNOWN in ids or len(set(ids)) < len(ids):
         return list(range(1, len(ids) + 1))
     return ids

@@ -1,6 +1,7 @@
-"""COCO results: a list of {image_id, category_id, bbox, score} with ids of the benchmark.
+"""COCO results: a list of {image_id, category_id, bbox, score} with the benchmark's ids.
 
-The benchmark's prediction files are this, and so is Detectron2's coco_instances_results.json.
+This is the format of the benchmark's prediction files and of Detectron2's
+coco_instances_results.json.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import msgspec
 
 from benchmark_eval.core.arrays import Floats, Ints
 from benchmark_eval.core.json_values import as_id
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.json_files import Id
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
 EXPECTED = "a JSON list of {image_id, category_id, bbox [x, y, w, h], score}"
 
 
 class Record(msgspec.Struct, gc=False):
-    """One detection as it is read; image_id may be a file's name, and fields besides are passed."""
+    """One detection; ``image_id`` may be a file name, and other fields are ignored."""
 
     image_id: Id | float | str
     category_id: Id | float
@@ -40,32 +42,32 @@ class _Detection(msgspec.Struct, gc=False):
     score: float
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
-    """Read results whose whole image ids are the benchmark's, names those of files."""
-    return read_list(path, Parsed("xywh"), faults)
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
+    """Read results; integer image ids are the benchmark's, strings are file names."""
+    return read_list(path, Parsed("xywh"), problems)
 
 
-def read_list(path: Path, parsed: Parsed, faults: Faults) -> Parsed:
+def read_list(path: Path, parsed: Parsed, problems: Problems) -> Parsed:
     """Read a list of detections into ``parsed``."""
-    for at, entry in enumerate(json_files.records(path, Record, faults, EXPECTED)):
-        label = _whole(entry.category_id, "category_id", at, faults)
+    for at, entry in enumerate(json_files.records(path, Record, problems, EXPECTED)):
+        label = _integer(entry.category_id, "category_id", at, problems)
         named = entry.image_id if entry.file_name is None else entry.file_name
-        key = named if isinstance(named, str) else _whole(named, "image_id", at, faults)
+        key = named if isinstance(named, str) else _integer(named, "image_id", at, problems)
         if label is None or key is None:
             continue
         parsed.add(parsed.image(key), label, entry.bbox, entry.score, record=at)
         if entry.segmentation is not None:
-            parsed.passed_over["masks (segmentation)"] += 1
+            parsed.skipped["masks (segmentation)"] += 1
         if entry.keypoints is not None:
-            parsed.passed_over["keypoints"] += 1
+            parsed.skipped["keypoints"] += 1
     return parsed
 
 
-def _whole(value: float, field: str, at: int, faults: Faults) -> int | None:
-    """7.0 is 7; anything between is a fault."""
+def _integer(value: float, field: str, at: int, problems: Problems) -> int | None:
+    """The value as an integer (7.0 is 7); None and a problem for anything else."""
     number = as_id(value)
     if number is None:
-        faults.add("not-whole", repr(value), "a whole number", record=f"record {at}", field=field)
+        problems.add("not-whole", repr(value), "an integer", record=f"record {at}", field=field)
     return number
 
 
@@ -78,7 +80,7 @@ def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
 def write_results(
     path: Path, image_id: Ints, category_id: Ints, boxes: Floats, score: Floats
 ) -> int:
-    """Write detections, a row each (``boxes``: x, y, w, h in px); returns the bytes written."""
+    """Write one record per detection (``boxes``: x, y, w, h in px); returns the bytes written."""
     entries = map(
         _Detection, image_id.tolist(), category_id.tolist(), boxes.tolist(), score.tolist()
     )

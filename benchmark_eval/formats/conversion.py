@@ -1,4 +1,4 @@
-"""Converting between formats: read, match with the benchmark, write, say what was lost."""
+"""Convert between formats: read, match with the benchmark, write, and report losses."""
 
 from __future__ import annotations
 
@@ -11,31 +11,39 @@ import numpy as np
 
 from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.text import counted
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.detection import detect_format
-from benchmark_eval.formats.images import folder_images, look_at_files, settle_frames, split_images
-from benchmark_eval.formats.options import ClassNames, Faults, Frame, Options, Outside
+from benchmark_eval.formats.images import (
+    folder_images,
+    read_image_headers,
+    resolve_frames,
+    split_images,
+)
+from benchmark_eval.formats.options import ClassNames, Frame, Options, Outside
 from benchmark_eval.formats.registry import BENCHMARK, FORMATS, Format
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Classes, PixelRule
 from benchmark_eval.formats.yolo import CLASSES
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 from benchmark_eval.voc.text import class_name
 
 CONFIDENCES = "confidences"
-IGNORED = "crowd or difficult boxes, left out"
+IGNORED = "crowd or difficult boxes"
 SIZES = "image sizes"
 IDS = "image ids"
 SUFFIXES = "folders or suffixes of image names"
-EMPTY = "images without a box"
+EMPTY = "images without boxes"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a conversion did. ``lost`` counts what the target cannot say or the reader passed over.
+    """Result of a conversion.
 
-    ``notes`` say what was taken for granted. ``written`` is the file or folder that was made.
+    ``written`` is the file or folder that was written. ``lost`` counts content that the reader
+    skipped or that the target format cannot represent. ``notes`` list the assumptions made.
     """
 
     source_format: str
@@ -48,10 +56,10 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_boxes} boxes on {self.n_images} images: {self.source_format} -> "
-            f"{self.target_format}, {self.written}"
+            f"{counted(self.n_boxes, 'box', 'boxes')} on {counted(self.n_images, 'image')}: "
+            f"{self.source_format} -> {self.target_format}, {self.written}"
         ]
-        lines += [f"  not carried over: {count} {what}" for what, count in self.lost.items()]
+        lines += [f"  not carried over: {count:,} {what}" for what, count in self.lost.items()]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -65,133 +73,137 @@ def read_boxes(
     frame: Frame | None = None,
     to_frame: Frame | None = None,
 ) -> tuple[BoxTable, Counter[str]]:
-    """Read ``source`` into columns, and count what its reader passed over.
+    """Read ``source`` into columns, and count the content that its reader skipped.
 
-    With ``images_dir`` sizes and EXIF orientation are read from the image files; boxes given in
-    ``frame`` are then turned as the benchmark's annotations lie (``to_frame`` where their size
-    does not tell). InputError with every fault.
+    With ``images_dir``, sizes and EXIF orientations are read from the image files, and boxes given
+    in ``frame`` are transformed to the frame of the benchmark's annotations (``to_frame`` if their
+    sizes do not determine it). Raises InputError with every problem.
     """
     path = Path(source)
-    known = _format(format_name)
+    source_format = _format(format_name)
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder")
-    if path.is_dir() != (known.place == "folder"):
+    if path.is_dir() != (source_format.container == "folder"):
         what = "a folder" if path.is_dir() else "a file"
-        raise UsageError(f"{path}: found {what}; expected a {known.place} of {known.label}")
-    faults = Faults(str(path))
-    if not known.says("corners"):
+        expected = f"a {source_format.container} of {source_format.label}"
+        raise UsageError(f"{path}: found {what}; expected {expected}")
+    problems = Problems(str(path), most=MAX_LISTED)
+    if not source_format.supports("corners"):
         options = replace(options, pixels="edges")
-    turn = None
+    reorientation = None
     if images_dir is not None:
         images = options.images or folder_images(images_dir)
-        looked = look_at_files(images, images_dir, faults)
-        images, turn = settle_frames(images, looked, frame, to_frame, faults)
+        headers = read_image_headers(images, images_dir, problems)
+        images, reorientation = resolve_frames(images, headers, frame, to_frame, problems)
         options = replace(options, images=images)
-        if faults.problems:
-            raise InputError(faults.problems)
-    parsed = known.module.read(path, options, faults)
-    # what could be read is checked too, so that all faults come together
-    readable = bool(parsed.image_rows) or not faults.problems
-    boxes = assemble(parsed, options, faults, turn) if readable else None
-    if boxes is None or faults.problems:
-        raise InputError(faults.problems)
-    return boxes, parsed.passed_over
+        if problems:
+            raise InputError(problems.all())
+    parsed = source_format.module.read(path, options, problems)
+    # records that could be read are checked as well, to report all problems at once
+    readable = bool(parsed.image_rows) or not problems
+    boxes = assemble(parsed, options, problems, reorientation) if readable else None
+    if boxes is None or problems:
+        raise InputError(problems.all())
+    return boxes, parsed.skipped
 
 
 def write_boxes(
     boxes: BoxTable, target: str | Path, format_name: str, *, pixels: PixelRule = "edges"
 ) -> tuple[dict[str, int], int]:
-    """Write columns as ``format_name``; returns what could not be carried, and boxes left out.
+    """Write columns as ``format_name``; returns the lost content and the number of dropped boxes.
 
-    A file appears whole or not at all, and so does a folder, which must not be there yet or be
-    empty: labels of another conversion would be read with the new ones. InputError where the
-    format cannot hold the boxes at all.
+    Files and folders are written atomically. A target folder must be new or empty, because labels
+    of an earlier conversion would be read together with the new ones. Raises InputError if the
+    format cannot represent the boxes.
     """
     target = Path(target)
-    known = _format(format_name)
+    target_format = _format(format_name)
     n_before = len(boxes)
-    boxes, lost = _fitted(boxes, known, str(target), pixels)
-    n_out_of_vocabulary = n_before - len(boxes)
-    if known.place == "file":
-        known.module.write(boxes, target, pixels)
-        if known.says("numbers"):
+    boxes, lost = _fit_to_format(boxes, target_format, str(target), pixels)
+    n_dropped = n_before - len(boxes)
+    if target_format.container == "file":
+        target_format.module.write(boxes, target, pixels)
+        if target_format.supports("numbers"):
             names = "".join(f"{name}\n" for name in boxes.classes.names)
             write_text_atomic(target.with_name(CLASSES), names)
-        return lost, n_out_of_vocabulary
+        return lost, n_dropped
     with atomic_folder(target) as folder:
-        known.module.write(boxes, folder, pixels)
-    return lost, n_out_of_vocabulary
+        target_format.module.write(boxes, folder, pixels)
+    return lost, n_dropped
 
 
 def _format(name: str) -> Format:
     if name not in FORMATS:
-        raise UsageError(f"format {name!r}; expected one of {', '.join(FORMATS)}")
+        raise UsageError(f"format: found {name!r}; expected one of {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
-def _fitted(
+def _fit_to_format(
     boxes: BoxTable, target: Format, file: str, pixels: PixelRule
 ) -> tuple[BoxTable, dict[str, int]]:
-    """The boxes that a format can hold, and what of them it cannot say."""
-    faults = Faults(file)
-    _check_fit(boxes, target, faults)
+    """The boxes that a format can represent, and the content that it cannot."""
+    problems = Problems(file, most=MAX_LISTED)
+    _check_fit(boxes, target, problems)
     tiny = int((boxes.size < 1).any(axis=1).sum())
-    if target.says("corners") and pixels != "edges" and tiny:
-        found = f"{tiny} boxes below a pixel in width or height"
-        cause = f"first and last pixel ({pixels}) cannot say them: --to-pixels edges"
-        faults.add("tiny-box", found, "boxes of a pixel or more", cause=cause)
+    if target.supports("corners") and pixels != "edges" and tiny:
+        found = f"{counted(tiny, 'box', 'boxes')} less than one pixel wide or high"
+        cause = f"the pixel rule {pixels!r} cannot represent them; use --to-pixels edges"
+        problems.add("tiny-box", found, "boxes of at least one pixel", cause=cause)
     lost: Counter[str] = Counter()
-    if not target.says("scores") and boxes.scored:
+    if not target.supports("scores") and boxes.scored:
         lost[CONFIDENCES] = len(boxes)
-    as_detections = target.says("scores") and boxes.scored
-    if boxes.ignored.any() and (as_detections or not target.says("ignored")):
+    as_detections = target.supports("scores") and boxes.scored
+    if boxes.ignored.any() and (as_detections or not target.supports("ignored")):
         lost[IGNORED] = int(boxes.ignored.sum())
         boxes = boxes.rows(~boxes.ignored)
-    if not target.says("no scores") and len(boxes) and not boxes.scored:
-        faults.add(
+    if not target.supports("no scores") and len(boxes) and not boxes.scored:
+        problems.add(
             "no-confidence",
-            f"{len(boxes)} boxes without a confidence",
-            f"detections: {target.label} needs a confidence for each box",
+            f"{counted(len(boxes), 'box', 'boxes')} without a confidence",
+            f"a confidence for every box, required by {target.label}",
             cause="ground truth instead of detections, or Ultralytics without save_conf",
         )
-    if faults.problems:
-        raise InputError(faults.problems)
+    if problems:
+        raise InputError(problems.all())
     images = boxes.images
-    if not target.says("sizes"):
+    if not target.supports("sizes"):
         lost[SIZES] = int((~np.isnan(images.sizes).any(axis=1)).sum())
-    if not (target.says("ids") or target.says("image ids")):
+    if not (target.supports("ids") or target.supports("image ids")):
         lost[IDS] = int((images.ids != UNKNOWN).sum())
-    if not (target.says("full names") or target.says("ids")):
+    if not (target.supports("full names") or target.supports("ids")):
         lost[SUFFIXES] = sum(n != s for n, s in zip(images.names, images.stems, strict=True))
-    if not target.says("empty images"):
+    if not target.supports("empty images"):
         lost[EMPTY] = len(images) - len(np.unique(boxes.image))
     return boxes, {what: n for what, n in lost.items() if n}
 
 
-def _check_fit(boxes: BoxTable, target: Format, faults: Faults) -> None:
-    _unwritable(boxes, target, faults)
+def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:
+    _check_class_names(boxes, target, problems)
     used_images, used_classes = np.unique(boxes.image), np.unique(boxes.label)
-    if target.says("ids"):
+    if target.supports("ids"):
         if (boxes.images.ids[used_images] == UNKNOWN).any():
-            faults.add("no-image-ids", "images without ids", "the benchmark and the split whose "
-                       "image ids are wanted (--benchmark-dir, --splits)")  # fmt: skip
+            expected = "the benchmark and split with the image ids (--benchmark-dir, --splits)"
+            problems.add("no-image-ids", "images without ids", expected)
         if (boxes.classes.ids[used_classes] == UNKNOWN).any():
-            faults.add("no-category-ids", "classes without ids", "the benchmark whose category "
-                       "ids are wanted (--benchmark-dir)")  # fmt: skip
-    if target.place == "folder":
+            expected = "the benchmark with the category ids (--benchmark-dir)"
+            problems.add("no-category-ids", "classes without ids", expected)
+    if target.container == "folder":
         for stem, count in Counter(boxes.images.stems).items():
             if count > 1 or (target.name == "yolo" and f"{stem}.txt" == CLASSES):
-                found = f"{count} images whose file would be {stem!r}"
-                faults.add("two-images", found, "file names that differ without suffix and folder")
+                files = counted(count, "image")
+                found = f"{files} whose output file would be named {stem!r}"
+                problems.add(
+                    "two-images", found, "image names that differ without folder and suffix"
+                )
     if target.name == "yolo":
         bare = np.isnan(boxes.images.sizes[used_images]).any(axis=1)
         for row in used_images[bare].tolist():
-            faults.add(
+            problems.add(
                 "image-size",
                 "no width and height",
-                "the size of every image with boxes",
+                "width and height of every image with boxes",
                 record=f"image {boxes.images.names[row]!r}",
-                cause="give --images-dir to read them, or --benchmark-dir and --splits",
+                cause="use --images-dir, or --benchmark-dir and --splits",
             )
 
 
@@ -218,21 +230,84 @@ def convert_annotations(
     scores: bool | None = None,
     confirm: Callable[[str], bool] | None = None,
 ) -> list[Report]:
-    """Convert the boxes of ``source`` to ``target``; nothing is written where a fault is found.
+    """Convert annotations or detections from one format to another.
 
-    ``to_format`` is one of ``FORMATS``, or ``benchmark``: then ``target`` is a model's folder and
-    ``<split>_predictions.json`` is written into it, for each of several ``splits`` with ``{split}``
-    in ``source`` standing for it (in ``images_dir`` too). ``from_format`` is found out where it is
-    not given. ``benchmark_dir`` and ``splits`` match images by file name and classes by name.
-    ``names`` (a file) and ``first_class`` explain class numbers; ``class_ids`` says that they are
-    the benchmark's category ids; ``rename`` maps class names. ``to_names`` (a file) sets the order
-    in which a target without names numbers its classes. Sizes and EXIF: ``read_boxes``. ``pixels``
-    and ``to_pixels`` are the pixel rules of corners in source and target (the same if only one is
-    given). ``confirm`` is asked before an inferred first class is taken. Returns a report for each
-    split. Raises UsageError or InputError, the latter with every fault.
+    Parameters
+    ----------
+    source : str or Path
+        File or folder to read. ``{split}`` in it stands for each of ``splits``.
+    target : str or Path
+        File or folder to write; for ``to_format="benchmark"`` the folder of a model, which gets
+        ``<split>_predictions.json``.
+    to_format : str
+        ``"benchmark"``, ``"coco"``, ``"coco-results"``, ``"yolo"``, ``"voc-xml"`` or another of
+        the formats on the page "Converters".
+    from_format : str, optional
+        Format of ``source``; detected if not given.
+    benchmark_dir : str or Path, optional
+        The unpacked benchmark, to match images by file name and classes by name.
+    splits : str or sequence of str, default ()
+        The splits that ``source`` holds; they need ``benchmark_dir``.
+    names : str or Path, optional
+        File with the class names of ``source`` (``data.yaml``, ``config.json``, ``classes.txt``).
+    first_class : int, optional
+        Number of the first class in ``source``, 0 or 1.
+    class_ids : bool, default False
+        If True, class numbers in ``source`` are the benchmark's category ids.
+    rename : mapping of str to str, optional
+        New names of classes.
+    to_names : str or Path, optional
+        File with the class names in the order in which ``target`` numbers them.
+    images_dir : str or Path, optional
+        Folder of the images, to read sizes and EXIF orientation. ``{split}`` as in ``source``.
+    frame, to_frame : {"upright", "stored"}, optional
+        Whether boxes of source and target refer to the image as displayed (after its EXIF
+        rotation) or as stored.
+    pixels, to_pixels : {"edges", "inclusive", "voc"}, default "edges"
+        Pixel rule of corners in source and target. ``to_pixels`` defaults to ``pixels``.
+    outside : {"error", "clip", "keep"}, default "error"
+        What to do with boxes that extend beyond the image by more than 1 px.
+    missing_is_empty : bool, default False
+        If True, an image without a file of its own has no boxes.
+    scores : bool, optional
+        Whether the boxes of ``source`` have a confidence; detected if not given.
+    confirm : callable, optional
+        Called with a question before an inferred first class is used; the conversion stops if it
+        returns False.
+
+    Returns
+    -------
+    list of Report
+        One report per split: ``written``, ``n_images``, ``n_boxes``, ``lost`` (what the target
+        cannot hold) and ``notes`` (what was assumed).
+
+    Raises
+    ------
+    InputError
+        ``source`` is not valid or does not match the benchmark. All problems are in
+        ``problems``; nothing is written.
+    UsageError
+        An option is not allowed, or options contradict each other.
+
+    Notes
+    -----
+    None of the frameworks needs to be installed. The page "Converters" of the documentation
+    describes the formats, the pixel rules and the handling of EXIF orientation.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import convert_annotations, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> coco = made.benchmark_dir / "detection" / "annotations_coco" / "inat_test.json"
+    >>> (report,) = convert_annotations(coco, f"{folder.name}/labels", to_format="yolo")
+    >>> report.source_format, report.target_format
+    ('coco', 'yolo')
+    >>> folder.cleanup()
     """
-    asked: Sequence[str | None] = [splits] if isinstance(splits, str) else splits or [None]
-    _check_usage(to_format, benchmark_dir, asked, images_dir, frame, str(source))
+    split_names: Sequence[str | None] = [splits] if isinstance(splits, str) else splits or [None]
+    _check_usage(to_format, benchmark_dir, split_names, images_dir, frame, str(source))
     categories = None if benchmark_dir is None else load_benchmark(benchmark_dir).categories
     options = Options(
         names=None if names is None else read_class_names(names),
@@ -248,41 +323,41 @@ def convert_annotations(
     )
     order = None if to_names is None else read_class_names(to_names)
     jobs: list[_Job] = []
-    problems: list[Problem] = []
-    for each in asked:
-        place = _filled(source, each)
+    problems = Problems()
+    for split in split_names:
+        path = _fill_split(source, split)
         images = None
-        if each is not None and benchmark_dir is not None:
-            images = split_images(benchmark_dir, each)
+        if split is not None and benchmark_dir is not None:
+            images = split_images(benchmark_dir, split)
         job = _Job(
             to_format,
-            Path(target) / f"{each}_predictions.json" if to_format == BENCHMARK else Path(target),
-            from_format or detect_format(place),
+            Path(target) / f"{split}_predictions.json" if to_format == BENCHMARK else Path(target),
+            from_format or detect_format(path),
         )
         try:
             job.read(
-                place,
+                path,
                 replace(options, images=images),
-                images_dir=None if images_dir is None else _filled(images_dir, each),
+                images_dir=None if images_dir is None else _fill_split(images_dir, split),
                 frame=frame,
                 to_frame=to_frame,
             )
             if order is not None:
                 job.boxes = reordered(job.boxes, order)
         except InputError as error:
-            problems += error.problems
+            problems.extend(error.problems)
         jobs.append(job)
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     return [job.write(to_pixels) for job in jobs]
 
 
-def _filled(path: str | Path, split: str | None) -> Path:
+def _fill_split(path: str | Path, split: str | None) -> Path:
     return Path(str(path).replace("{split}", split) if split else path)
 
 
 class _Job:
-    """One source on its way to its target."""
+    """Conversion of one source."""
 
     boxes: BoxTable
 
@@ -297,76 +372,76 @@ class _Job:
 
     def read(
         self,
-        place: Path,
+        path: Path,
         options: Options,
         *,
         images_dir: Path | None,
         frame: Frame | None,
         to_frame: Frame | None,
     ) -> None:
-        """Read the source, and remember what was taken for granted."""
+        """Read the source and collect notes on assumptions."""
         if self.source.name == "coco-results" and options.names is None:
             options = replace(options, numbers_are_ids=True)
             self.notes.append("class numbers are the benchmark's category ids, as in COCO results")
-        self.boxes, passed_over = read_boxes(
-            place, self.source.name, options, images_dir=images_dir, frame=frame, to_frame=to_frame
+        self.boxes, skipped = read_boxes(
+            path, self.source.name, options, images_dir=images_dir, frame=frame, to_frame=to_frame
         )
-        self.lost = {what: n for what, n in passed_over.items() if n}
+        self.lost = {what: n for what, n in skipped.items() if n}
         self.pixels = options.pixels
         if not options.numbers_are_ids and options.first_class is None:
             self.notes += _first_class_note(self.boxes, self.source.name)
         if options.images is not None and images_dir is None:
-            self.notes.append("EXIF orientation was not looked at (no --images-dir)")
+            self.notes.append("EXIF orientations were not checked (no --images-dir)")
 
-    def _had(self, what: str) -> bool:
-        """Whether the source itself said what the target cannot; the benchmark's facts stay."""
-        told = {
-            SIZES: self.source.says("sizes"),
-            IDS: self.source.says("ids") or self.source.says("image ids"),
-            SUFFIXES: self.source.says("full names"),
-            EMPTY: self.source.says("empty images") and self.to_format != BENCHMARK,
+    def _in_source(self, what: str) -> bool:
+        """Whether lost content came from the source, not from the benchmark."""
+        in_source = {
+            SIZES: self.source.supports("sizes"),
+            IDS: self.source.supports("ids") or self.source.supports("image ids"),
+            SUFFIXES: self.source.supports("full names"),
+            EMPTY: self.source.supports("empty images") and self.to_format != BENCHMARK,
         }
-        return told.get(what, True)
+        return in_source.get(what, True)
 
     def write(self, to_pixels: PixelRule | None) -> Report:
-        """Write the target and report."""
+        """Write the target and return a report."""
         boxes = self.boxes
-        pixels = to_pixels or (self.pixels if self.source.says("corners") else "edges")
+        pixels = to_pixels or (self.pixels if self.source.supports("corners") else "edges")
         ids = np.concatenate([boxes.images.ids, boxes.classes.ids])
         if self.to_format == "coco" and (ids == UNKNOWN).any():
             self.notes.append("images or categories without ids are numbered from 1")
-        lost, n_out_of_vocabulary = write_boxes(boxes, self.out, self.target.name, pixels=pixels)
-        if self.source.says("corners") or self.target.says("corners"):
-            rules = [f"{self.pixels} in the source"] if self.source.says("corners") else []
-            rules += [f"{pixels} in the target"] if self.target.says("corners") else []
+        lost, n_dropped = write_boxes(boxes, self.out, self.target.name, pixels=pixels)
+        if self.source.supports("corners") or self.target.supports("corners"):
+            rules = [f"{self.pixels} in the source"] if self.source.supports("corners") else []
+            rules += [f"{pixels} in the target"] if self.target.supports("corners") else []
             self.notes.append(f"corners are {', '.join(rules)}")
-        if self.target.says("numbers"):
-            self.notes.append(f"class numbers follow {CLASSES}, which is written beside them")
+        if self.target.supports("numbers"):
+            self.notes.append(f"class numbers follow {CLASSES}, which is written alongside")
         return Report(
             self.source.name,
             self.to_format,
             self.out,
             len(boxes.images),
-            len(boxes) - n_out_of_vocabulary,
-            self.lost | {what: n for what, n in lost.items() if self._had(what)},
+            len(boxes) - n_dropped,
+            self.lost | {what: n for what, n in lost.items() if self._in_source(what)},
             tuple(self.notes),
         )
 
 
-def _unwritable(boxes: BoxTable, target: Format, faults: Faults) -> None:
-    """Faults for class names that would come back from a text file as others."""
-    if target.says("numbers") or target.name in ("xyxy-text", "voc-xml"):
+def _check_class_names(boxes: BoxTable, target: Format, problems: Problems) -> None:
+    """Report class names that a text file would not preserve."""
+    if target.supports("numbers") or target.name in ("xyxy-text", "voc-xml"):
         for name in boxes.classes.names:
             if not name.isprintable() or class_name(name) != name:
-                wanted = "printable words with one blank between them"
-                faults.add("class-name", f"class {name!r}", wanted)
+                expected = "printable words separated by single spaces"
+                problems.add("class-name", f"class {name!r}", expected)
 
 
 def _first_class_note(boxes: BoxTable, source: str) -> list[str]:
     if source == "yolo":
-        note = "class numbers count from 0, as YOLO text does by definition"
+        note = "class numbers are 0-based, as defined by YOLO text"
         if len(boxes) and not (boxes.label == 0).any():
-            note += f"; but no box is of class 0 ({boxes.classes.names[0]!r}): do they?"
+            note += f"; no box has class 0 ({boxes.classes.names[0]!r}), so check the class numbers"
         return [note]
     return ["the number of the first class was inferred"] if source == "ultralytics-json" else []
 
@@ -379,36 +454,36 @@ def _check_usage(
     frame: Frame | None,
     source: str,
 ) -> None:
-    faults = []
+    errors = []
     if to_format == BENCHMARK and (benchmark_dir is None or None in splits):
-        faults.append("prediction files of the benchmark need benchmark_dir and splits")
+        errors.append("prediction files of the benchmark require benchmark_dir and splits")
     if benchmark_dir is None and splits != [None]:
-        faults.append("splits need benchmark_dir")
+        errors.append("splits requires benchmark_dir")
     if len(splits) > 1 and to_format != BENCHMARK:
-        faults.append(f"several splits have one target only as {BENCHMARK!r}")
+        errors.append(f"several splits require to_format={BENCHMARK!r}")
     if len(splits) > 1 and "{split}" not in source:
-        faults.append("several splits need {split} in the source, as in 'runs/{split}/labels'")
+        errors.append("several splits require {split} in the source, such as 'runs/{split}/labels'")
     if frame is not None and images_dir is None:
-        faults.append("frame needs images_dir, where EXIF orientations are read")
-    if faults:
-        raise UsageError("; ".join(faults))
+        errors.append("frame requires images_dir to read EXIF orientations")
+    if errors:
+        raise UsageError("; ".join(errors))
 
 
 def reordered(boxes: BoxTable, names: ClassNames) -> BoxTable:
-    """The same boxes with classes in the order of ``names``, those without boxes included.
+    """The same boxes with classes in the order of ``names``, including classes without boxes.
 
-    InputError where a class that has boxes is not among them.
+    Raises InputError if a class with boxes is missing from ``names``.
     """
-    place = {name: at for at, name in enumerate(names.names)}
+    row_of = {name: at for at, name in enumerate(names.names)}
     used = set(np.unique(boxes.label).tolist())
     problems = [
-        Problem("unknown-class", names.source, f"no class {name!r}", "every class that has boxes")
+        Problem("unknown-class", names.source, f"no class {name!r}", "every class with boxes")
         for row, name in enumerate(boxes.classes.names)
-        if row in used and name not in place
+        if row in used and name not in row_of
     ]
     if problems:
         raise InputError(problems)
-    rows = np.array([place.get(name, -1) for name in boxes.classes.names], np.int64)
+    rows = np.array([row_of.get(name, -1) for name in boxes.classes.names], np.int64)
     ids = np.full(len(names.names), UNKNOWN, np.int64)
     ids[rows[rows >= 0]] = boxes.classes.ids[rows >= 0]
     classes = Classes(names.names, ids)

@@ -1,4 +1,4 @@
-"""darkflow JSON: a file an image, a list of {label, confidence, topleft, bottomright}."""
+"""darkflow JSON: one file per image, a list of {label, confidence, topleft, bottomright}."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_corners
-from benchmark_eval.formats.text_files import by_image
+from benchmark_eval.formats.text_files import rows_by_image
 
 EXPECTED = "a JSON list of {label, confidence, topleft {x, y}, bottomright {x, y}}"
 
@@ -27,15 +28,15 @@ class _Record(msgspec.Struct, omit_defaults=True):
     confidence: float | None = None
 
 
-def read(folder: Path, _options: Options, faults: Faults) -> Parsed:
+def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the JSON files of a folder, with or without confidences."""
     parsed = Parsed("corners", one_file_each=True)
     paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".json" and p.name[0] != ".")
     if not paths:
-        faults.add("empty-folder", "no .json file", "a JSON file for each image")
+        problems.add("empty-folder", "no .json file", "one JSON file per image")
     for path in paths:
         image = parsed.image(path.stem, f"{path.name} record")
-        for at, entry in enumerate(json_files.records(path, _Record, faults, EXPECTED)):
+        for at, entry in enumerate(json_files.records(path, _Record, problems, EXPECTED)):
             near, far = entry.topleft, entry.bottomright
             score = float("nan") if entry.confidence is None else entry.confidence
             parsed.add(image, entry.label, (near.x, near.y, far.x, far.y), score, record=at)
@@ -43,10 +44,10 @@ def read(folder: Path, _options: Options, faults: Faults) -> Parsed:
 
 
 def write(boxes: BoxTable, target: Path, pixels: PixelRule) -> None:
-    """Write a JSON file for every image, an empty list where it has no box."""
+    """Write one JSON file per image, an empty list if it has no box."""
     corners = to_corners(boxes, pixels).tolist()
     label, score, scored = boxes.label.tolist(), boxes.score.tolist(), boxes.scored
-    for stem, rows in zip(boxes.images.stems, by_image(boxes), strict=True):
+    for stem, rows in zip(boxes.images.stems, rows_by_image(boxes), strict=True):
         entries = [
             _Record(
                 boxes.classes.names[label[row]],

@@ -1,4 +1,4 @@
-"""Which format a file or folder is in: by its type first, then by what stands in it."""
+"""Detect the format of a file or folder by its suffix, then by its content."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.json_values import plain_json
 from benchmark_eval.formats.registry import FORMATS
-from benchmark_eval.formats.text_files import number
+from benchmark_eval.formats.text_files import parse_number
 from benchmark_eval.formats.yolo import CLASSES
 
-SAY = f"say which it is: --from {' | '.join(FORMATS)}"
-_LOOKED_AT = 20
+_HINT = f"specify the format with --from {' | '.join(FORMATS)}"
+_FILES_READ = 20
 
 
 def detect_format(source: str | Path) -> str:
-    """The name of the format of ``source``; UsageError where it cannot be told for certain.
+    """The name of the format of ``source``. Raises UsageError if it is ambiguous.
 
-    COCO results, Detectron2's and Ultralytics' JSON look alike: a list with file names is
-    Ultralytics', one with whole image ids is COCO results (as Detectron2's is).
+    COCO results, Detectron2 JSON and Ultralytics JSON look alike: a list with file names is read as
+    Ultralytics JSON, a list with integer image ids as COCO results.
     """
     source = Path(source)
     if source.is_dir():
@@ -30,44 +30,47 @@ def detect_format(source: str | Path) -> str:
         raise UsageError(f"{source}: no such file or folder")
     if source.suffix.lower() == ".json":
         return _json(source)
-    raise UsageError(f"{source}: found a {source.suffix or 'nameless'} file; {SAY}")
+    suffix = f"with the suffix {source.suffix}" if source.suffix else "without a suffix"
+    raise UsageError(f"{source}: found a file {suffix}; {_HINT}")
 
 
 def _folder(folder: Path) -> str:
     files = sorted(p for p in folder.iterdir() if p.is_file() and p.name[0] != ".")
     kinds = {p.suffix.lower() for p in files} & {".xml", ".json", ".txt"}
     if len(kinds) != 1:
-        what = f"{', '.join(sorted(kinds))} files" if kinds else "no .xml, .json or .txt file"
-        raise UsageError(f"{folder}: found {what}; {SAY}")
+        what = "no .xml, .json or .txt file"
+        if kinds:
+            what = f"found {' and '.join(sorted(kinds))} files"
+        raise UsageError(f"{folder}: {what}; {_HINT}")
     kind = kinds.pop()
     if kind == ".xml":
         return "voc-xml"
     mine = [p for p in files if p.suffix.lower() == kind]
     if kind == ".json":
         return _json_folder(folder, mine)
-    for path in mine[:_LOOKED_AT]:
+    for path in mine[:_FILES_READ]:
         if path.name == CLASSES:
             return "yolo"
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.strip():
                 return "yolo" if _is_yolo(line.split()) else "xyxy-text"
-    raise UsageError(f"{folder}: found only empty text files; {SAY}")
+    raise UsageError(f"{folder}: found only empty text files; {_HINT}")
 
 
 def _json_folder(folder: Path, files: list[Path]) -> str:
-    for path in files[:_LOOKED_AT]:
+    for path in files[:_FILES_READ]:
         tree = _decode(path)
         if isinstance(tree, list) and tree:
             if isinstance(tree[0], dict) and "topleft" in tree[0]:
                 return "darkflow"
             break
-    raise UsageError(f"{folder}: found .json files that are not darkflow's; {SAY}")
+    raise UsageError(f"{folder}: found .json files that are not in darkflow format; {_HINT}")
 
 
 def _is_yolo(words: list[str]) -> bool:
-    """Five or six numbers, the first a whole one, the others shares of the image."""
+    """Whether a line has five or six numbers: an integer, then numbers in [0, 1]."""
     try:
-        values = [number(word) for word in words]
+        values = [parse_number(word) for word in words]
     except ValueError:
         return False
     return len(words) in (5, 6) and words[0].isdigit() and all(0 <= v <= 1 for v in values[1:])
@@ -79,9 +82,9 @@ def _decode(path: Path) -> Any:
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return plain_json(data)  # NaN, which the reader will tell record by record
+            return plain_json(data)  # NaN, which the reader reports for each record
     except (ValueError, RecursionError, OSError) as error:
-        raise UsageError(f"{path}: {error}; {SAY}") from None
+        raise UsageError(f"{path}: {error}; {_HINT}") from None
 
 
 def _json(path: Path) -> str:
@@ -102,4 +105,4 @@ def _json(path: Path) -> str:
         if {"image_id", "bbox"} <= first.keys():
             named = "file_name" in first or isinstance(first["image_id"], str)
             return "ultralytics-json" if named else "coco-results"
-    raise UsageError(f"{path}: found JSON of no known shape; {SAY}")
+    raise UsageError(f"{path}: found JSON of an unknown structure; {_HINT}")

@@ -1,10 +1,10 @@
-"""Hugging Face detections: what ``post_process_object_detection`` or a pipeline returns, by image.
+"""Hugging Face detections: output of ``post_process_object_detection`` or a pipeline, by image.
 
     {"<file name>": {"scores": [...], "labels": [...], "boxes": [[x1, y1, x2, y2], ...]}}
     {"<file name>": [{"score": 0.9, "label": "<class>", "box": {"xmin": ..., ...}}, ...]}
     [{"image_id": 42, "scores": [...], "labels": [...], "boxes": [...]}, ...]
 
-In a program the arrays need no file: ``from_arrays`` takes them as they are.
+``from_arrays`` takes the same data as arrays, without a file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ import numpy as np
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed, assemble
 from benchmark_eval.formats.json_files import Id
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
-from benchmark_eval.formats.text_files import by_image
+from benchmark_eval.formats.text_files import rows_by_image
+from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 
-EXPECTED = "a JSON object from file names to detections, or a list of {image_id, scores, ...}"
+EXPECTED = "a JSON object of detections by file name, or a list of {image_id, scores, ...}"
 
 
 class _Corners(msgspec.Struct):
@@ -49,57 +51,60 @@ class _Arrays(msgspec.Struct):
     file_name: str | None = None
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
-    """Read a file of detections by image."""
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
+    """Read detections by image."""
     parsed = Parsed("corners")
-    data = json_files.read_bytes(path, faults, EXPECTED)
-    tree = None if data is None else json_files.parse(data, path, faults, EXPECTED)
+    data = json_files.read_bytes(path, problems, EXPECTED)
+    tree = None if data is None else json_files.parse(data, path, problems, EXPECTED)
     if isinstance(tree, dict):
         for name, entry in tree.items():
-            _read_image(parsed, name, entry, faults)
+            _read_image(parsed, name, entry, problems)
     elif isinstance(tree, list):
         for at, entry in enumerate(tree):
-            made = json_files.convert(entry, _Arrays, f"record {at}", faults)
+            made = json_files.convert(entry, _Arrays, f"record {at}", problems)
             if made is None:
                 continue
             key = made.image_id if made.file_name is None else made.file_name
             if key is None:
-                faults.add(
-                    "no-image", "no image_id", "image_id or file_name", record=f"record {at}"
+                problems.add(
+                    "no-image",
+                    'missing field "image_id"',
+                    "image_id or file_name",
+                    record=f"record {at}",
                 )
             else:
-                _add(parsed, key, made, faults)
+                _add(parsed, key, made, problems)
     elif tree is not None:
-        faults.add("not-detections", f"a JSON {type(tree).__name__}", EXPECTED)
+        problems.add("not-detections", f"a JSON {type(tree).__name__}", EXPECTED)
     return parsed
 
 
-def _read_image(parsed: Parsed, name: str, entry: Any, faults: Faults) -> None:
+def _read_image(parsed: Parsed, name: str, entry: Any, problems: Problems) -> None:
     if isinstance(entry, dict):
-        made = json_files.convert(entry, _Arrays, f"image {name!r}", faults)
+        made = json_files.convert(entry, _Arrays, f"image {name!r}", problems)
         if made is not None:
-            _add(parsed, name, made, faults)
+            _add(parsed, name, made, problems)
         return
     if not isinstance(entry, list):
-        faults.add("not-detections", f"a JSON {type(entry).__name__}", EXPECTED,
+        problems.add("not-detections", f"a JSON {type(entry).__name__}", EXPECTED,
                    record=f"image {name!r}")  # fmt: skip
         return
     image = parsed.image(name, f"image {name!r} box")
     for at, single in enumerate(entry):
-        one = json_files.convert(single, _Single, f"image {name!r} box {at}", faults)
+        one = json_files.convert(single, _Single, f"image {name!r} box {at}", problems)
         if one is not None:
             box = (one.box.xmin, one.box.ymin, one.box.xmax, one.box.ymax)
             parsed.add(image, one.label, box, one.score, record=at)
 
 
-def _add(parsed: Parsed, key: str | int, arrays: _Arrays, faults: Faults) -> None:
+def _add(parsed: Parsed, key: str | int, arrays: _Arrays, problems: Problems) -> None:
     image = parsed.image(key, f"image {key!r} box")
     lengths = {len(arrays.scores), len(arrays.labels), len(arrays.boxes)}
     if len(lengths) > 1:
         found = (
             f"{len(arrays.scores)} scores, {len(arrays.labels)} labels, {len(arrays.boxes)} boxes"
         )
-        faults.add("lengths", found, "equally many", record=f"image {key!r}")
+        problems.add("lengths", found, "equal numbers", record=f"image {key!r}")
         return
     columns = zip(arrays.labels, arrays.boxes, arrays.scores, strict=True)
     for at, (label, box, score) in enumerate(columns):
@@ -109,45 +114,52 @@ def _add(parsed: Parsed, key: str | int, arrays: _Arrays, faults: Faults) -> Non
 def from_arrays(
     results: Mapping[str | int, Mapping[str, Any]], options: Options, source: str = "arrays"
 ) -> BoxTable:
-    """Boxes from arrays by image: ``scores`` (n), ``labels`` (n), ``boxes`` (n, 4) corners in px.
+    """Boxes from arrays by image: ``scores`` (n,), ``labels`` (n,), ``boxes`` (n, 4) corners in px.
 
-    Keys are file names, or ids of the benchmark's images. Anything numpy can read is an array,
-    tensors on the CPU too. InputError with every fault; ``source`` is how messages call it.
+    Keys are file names or the benchmark's image ids. Values are anything that numpy can convert,
+    including tensors on the CPU. ``source`` names the data in messages. Raises InputError with
+    every problem.
     """
-    parsed, faults = Parsed("corners"), Faults(source)
+    parsed, problems = Parsed("corners"), Problems(source, most=MAX_LISTED)
     for key, entry in results.items():
         missing = [name for name in ("scores", "labels", "boxes") if name not in entry]
         if missing:
-            faults.add("not-detections", f"no {', '.join(missing)}", "scores, labels and boxes",
-                       record=f"image {key!r}")  # fmt: skip
+            problems.add(
+                "not-detections",
+                f"missing {', '.join(missing)}",
+                "scores, labels and boxes",
+                record=f"image {key!r}",
+            )
             continue
         boxes = np.asarray(entry["boxes"], np.float64)
         if boxes.size and boxes.shape[1:] != (4,):
-            faults.add("shape", f"boxes of shape {boxes.shape}", "(n, 4)", record=f"image {key!r}")
+            problems.add(
+                "shape", f"boxes of shape {boxes.shape}", "(n, 4)", record=f"image {key!r}"
+            )
             continue
         made = _Arrays(
             np.asarray(entry["scores"], np.float64).ravel().tolist(),
             [_label(value) for value in np.asarray(entry["labels"]).ravel().tolist()],
             [(a, b, c, d) for a, b, c, d in boxes.reshape(-1, 4).tolist()],
         )
-        _add(parsed, key, made, faults)
-    table = None if faults.problems else assemble(parsed, options, faults)
+        _add(parsed, key, made, problems)
+    table = None if problems else assemble(parsed, options, problems)
     if table is None:
-        raise InputError(faults.problems)
+        raise InputError(problems.all())
     return table
 
 
 def _label(value: Any) -> Any:
-    """Whole floats are class numbers too."""
+    """The label; integer-valued floats become integers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
-    """Write what a pipeline returns, by file name; labels are names."""
+    """Write pipeline output by file name, with class names as labels."""
     corners, names = boxes.corners.tolist(), boxes.classes.names
     label, score = boxes.label.tolist(), boxes.score.tolist()
     tree = {
         name: [_Single(score[row], names[label[row]], _Corners(*corners[row])) for row in rows]
-        for name, rows in zip(boxes.images.names, by_image(boxes), strict=True)
+        for name, rows in zip(boxes.images.names, rows_by_image(boxes), strict=True)
     }
     write_bytes_atomic(target, msgspec.json.encode(tree) + b"\n")

@@ -1,4 +1,4 @@
-"""Which images there are: file names to ids, sizes, and how EXIF turns them."""
+"""Images: names, ids, sizes and EXIF orientation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.formats.options import Faults, Frame
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.text import counted
+from benchmark_eval.formats.options import Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
 from benchmark_eval.protocol import ANNOTATIONS
 
@@ -33,19 +35,18 @@ class _Coco(msgspec.Struct):
 
 
 def read_images(path: str | Path) -> Images:
-    """The images of a COCO file. InputError where it cannot be read or an image has no name."""
+    """The images of a COCO file. Raises InputError if the file is unreadable or invalid."""
     path = Path(path)
     try:
-        coco = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=_Coco)
+        coco = msgspec.json.decode(read_input(path).removeprefix(b"\xef\xbb\xbf"), type=_Coco)
     except OSError as error:
-        found = error.strerror or str(error)
-        raise InputError([Problem("unreadable", str(path), found, "a COCO file")]) from None
+        raise InputError([unreadable(path, error, "a COCO file")]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        wanted = "COCO images with id and file_name"
-        raise InputError([Problem("not-coco", str(path), str(error), wanted)]) from None
+        expected = "COCO images with id and file_name"
+        raise InputError([Problem("not-coco", str(path), str(error), expected)]) from None
     problems = [
-        Problem("two-images", str(path), f"two images called {name!r}", "each file name once")
-        for name in _repeated(image.file_name for image in coco.images)
+        Problem("two-images", str(path), f"two images named {name!r}", "unique file names")
+        for name in _duplicates(image.file_name for image in coco.images)
     ]
     if problems:
         raise InputError(problems)
@@ -61,7 +62,7 @@ def images_of(
     ids: Sequence[int] | None = None,
     sizes: Sequence[tuple[float, float]] | None = None,
 ) -> Images:
-    """Images from their file names; ids and sizes are unknown where they are not given."""
+    """Images from file names; ids and sizes that are not given are unknown."""
     n = len(names)
     table = np.full((n, 2), np.nan)
     for row, (width, height) in enumerate(sizes or ()):
@@ -77,7 +78,7 @@ def split_images(benchmark_dir: str | Path, split: str) -> Images:
 
 
 def build_image_lookup(benchmark_dir: str | Path, split: str) -> dict[int, Path]:
-    """Image id -> path of the image file, for every image of a split, in the file's order."""
+    """Map image ids of a split to paths of image files, in the order of the annotation file."""
     folder = Path(benchmark_dir) / "detection" / "images" / split
     images = split_images(benchmark_dir, split)
     return {
@@ -87,9 +88,9 @@ def build_image_lookup(benchmark_dir: str | Path, split: str) -> dict[int, Path]
 
 
 def folder_images(folder: str | Path) -> Images:
-    """The image files of a folder and those below it, by name; ids and sizes are unknown.
+    """The image files of a folder and its subfolders; ids and sizes are unknown.
 
-    InputError where there is no such folder or no image in it.
+    Raises InputError if the folder does not exist or contains no image.
     """
     folder = Path(folder)
     names = sorted(
@@ -99,23 +100,23 @@ def folder_images(folder: str | Path) -> Images:
         if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")
     )
     if not names:
-        found = "no image file" if folder.is_dir() else "no such folder"
+        found = "no image file" if folder.is_dir() else "not an existing folder"
         raise InputError([Problem("no-images", str(folder), found, "a folder of images")])
     return images_of(names)
 
 
-def _repeated(names: Iterable[str]) -> list[str]:
+def _duplicates(names: Iterable[str]) -> list[str]:
     seen: set[str] = set()
-    twice: dict[str, None] = {}
+    duplicates: dict[str, None] = {}
     for name in names:
         if name in seen:
-            twice[name] = None
+            duplicates[name] = None
         seen.add(name)
-    return list(twice)
+    return list(duplicates)
 
 
 class Lookup:
-    """Finds images by what a format calls them: full name, last part of the path, or stem."""
+    """Look up images by full name, file name without folders, or stem."""
 
     def __init__(self, images: Images) -> None:
         self.images = images
@@ -132,11 +133,11 @@ class Lookup:
         self._id = {n: row for row, n in enumerate(images.ids.tolist()) if n != UNKNOWN}
 
     def find(self, key: str) -> list[int]:
-        """Rows of the images that a name may mean: one, none or several."""
+        """Rows of all images that match a name: none, one or several."""
         if key in self._full:
             return [self._full[key]]
         base = PurePosixPath(key.replace("\\", "/")).name
-        # "a.b" may be the stem of a.b.jpg, or a name with the suffix ".b" that is not there
+        # "a.b" is the stem of a.b.jpg or a file name with the suffix ".b"
         return self._base.get(base) or self._stem.get(base) or []
 
     def find_id(self, number: int) -> list[int]:
@@ -144,16 +145,16 @@ class Lookup:
         return [self._id[number]] if number in self._id else []
 
     def find_number(self, number: int) -> list[int]:
-        """Rows of the images whose stem is this number, whatever zeros lead it."""
+        """Rows of the images whose stem is this number, with any leading zeros."""
         return self._number.get(number, [])
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """How boxes of a source come to lie as the images of the benchmark do.
+class Reorientation:
+    """Transformation of each image from the frame of the source to that of the benchmark.
 
-    ``sizes`` is width and height of each image as the source saw it. ``orientation`` is the EXIF
-    number of a turn from stored to upright to apply, its negative for the way back, 0 for none.
+    ``sizes`` is the width and height of each image in the frame of the source. ``orientation`` is
+    the EXIF orientation to apply (stored to upright), its negative for the inverse, 0 for none.
     """
 
     sizes: Floats
@@ -161,15 +162,15 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What image files say: width and height in px as stored, EXIF orientation (1: none)."""
+class ImageHeaders:
+    """Width and height in px as stored, and EXIF orientation (1: none) of image files."""
 
     stored: Floats
     orientation: Ints
 
 
-def look_at_files(images: Images, folder: str | Path, faults: Faults) -> Looked:
-    """Read size and EXIF orientation of every image's file, a few hundred bytes each."""
+def read_image_headers(images: Images, folder: str | Path, problems: Problems) -> ImageHeaders:
+    """Read size and EXIF orientation of every image file, without decoding pixels."""
     from PIL import Image, UnidentifiedImageError
 
     folder = Path(folder)
@@ -184,85 +185,91 @@ def look_at_files(images: Images, folder: str | Path, faults: Faults) -> Looked:
     orientation = np.ones(len(images), np.int64)
     for row, name in enumerate(images.names):
         stems = by_stem.get(stem_of(name), [])
-        found_at = by_name.get(name) or (stems[0] if len(stems) == 1 else None)
-        if found_at is None:
+        path_found = by_name.get(name) or (stems[0] if len(stems) == 1 else None)
+        if path_found is None:
             found = f"{len(stems)} files" if stems else "no file"
-            faults.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
+            problems.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
             continue
         try:
-            with Image.open(found_at) as picture:
+            with Image.open(path_found) as picture:
                 stored[row] = picture.size
                 orientation[row] = picture.getexif().get(_EXIF_ORIENTATION, 1)
         except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
-            faults.add("image-file", str(error)[:200], "an image", record=f"image {name!r}")
+            found = f"an unreadable image ({error})"[:200]
+            problems.add("image-file", found, "an image file", record=f"image {name!r}")
     orientation[(orientation < 1) | (orientation > 8)] = 1
-    return Looked(stored, orientation)
+    return ImageHeaders(stored, orientation)
 
 
-def upright(looked: Looked) -> Floats:
-    """Width and height of each image as it is shown."""
-    across = looked.orientation >= 5
-    return np.where(across[:, None], looked.stored[:, ::-1], looked.stored)
+def upright_sizes(headers: ImageHeaders) -> Floats:
+    """Width and height of each image as displayed."""
+    swapped = headers.orientation >= 5
+    return np.where(swapped[:, None], headers.stored[:, ::-1], headers.stored)
 
 
-def settle_frames(
-    images: Images, looked: Looked, frame: Frame | None, to_frame: Frame | None, faults: Faults
-) -> tuple[Images, Turn]:
-    """Sizes of all images, and how boxes given in ``frame`` are turned into theirs.
+def resolve_frames(
+    images: Images,
+    headers: ImageHeaders,
+    frame: Frame | None,
+    to_frame: Frame | None,
+    problems: Problems,
+) -> tuple[Images, Reorientation]:
+    """Sizes of all images, and how to transform boxes given in ``frame`` into their frame.
 
-    ``images.sizes`` say by themselves how most images lie; ``to_frame`` is needed where they do
-    not (a turn by 180 degrees, a mirror, a square). Where no image is turned both do not matter.
+    ``images.sizes`` usually determine the target frame; ``to_frame`` is needed if they do not
+    (rotation by 180 degrees, mirroring, square images). Neither is needed without EXIF
+    orientations.
     """
-    shown = upright(looked)
-    turned = looked.orientation != 1
+    upright = upright_sizes(headers)
+    oriented = headers.orientation != 1
     given: Bools = np.logical_not(np.isnan(images.sizes).any(axis=1))
-    is_stored: Bools = (images.sizes == looked.stored).all(axis=1)
-    is_shown: Bools = (images.sizes == shown).all(axis=1)
-    seen = ~np.isnan(looked.stored).any(axis=1)
-    for row in np.flatnonzero(given & seen & ~is_stored & ~is_shown).tolist():
-        faults.add(
+    is_stored: Bools = (images.sizes == headers.stored).all(axis=1)
+    is_upright: Bools = (images.sizes == upright).all(axis=1)
+    readable = ~np.isnan(headers.stored).any(axis=1)
+    for row in np.flatnonzero(given & readable & ~is_stored & ~is_upright).tolist():
+        problems.add(
             "image-size",
-            f"{_size(images.sizes[row])} px in the annotations, {_size(looked.stored[row])} px in "
+            f"{_size(images.sizes[row])} px in the annotations, {_size(headers.stored[row])} px in "
             "the file",
-            "one size",
+            "equal sizes",
             record=f"image {images.names[row]!r}",
-            cause="resized images, or those of another split",
+            cause="resized images, or images of another split",
         )
-    if turned.any() and frame is None:
-        first = images.names[int(np.flatnonzero(turned)[0])]
-        faults.add(
+    if oriented.any() and frame is None:
+        first = images.names[int(np.flatnonzero(oriented)[0])]
+        problems.add(
             "exif-rotation",
-            f"{int(turned.sum())} images that EXIF turns ({first!r} first)",
-            "how the source saw them: --frame upright or --frame stored",
-            cause="OpenCV and Ultralytics turn images upright, PIL.Image.open does not",
+            f"{counted(int(oriented.sum()), 'image')} with an EXIF orientation (first: {first!r})",
+            "the frame of the source: --frame upright or --frame stored",
+            cause="OpenCV and Ultralytics apply the EXIF orientation, PIL.Image.open does not",
         )
-    open_question = turned & given & is_stored & is_shown
-    if to_frame is None and open_question.any():
-        first = images.names[int(np.flatnonzero(open_question)[0])]
-        faults.add(
+    ambiguous = oriented & given & is_stored & is_upright
+    if to_frame is None and ambiguous.any():
+        first = images.names[int(np.flatnonzero(ambiguous)[0])]
+        problems.add(
             "exif-rotation",
-            f"{int(open_question.sum())} turned images whose size does not tell how the boxes of "
-            f"the benchmark lie on them ({first!r} first)",
-            "how the annotations see them: --to-frame upright or --to-frame stored",
+            f"{counted(int(ambiguous.sum()), 'image')} with an EXIF orientation and the same size "
+            f"in both frames (first: {first!r})",
+            "the frame of the benchmark's annotations: --to-frame upright or --to-frame stored",
         )
-    source_shown = np.full(len(images), frame == "upright")
-    told_shown = source_shown if to_frame is None else np.full(len(images), to_frame == "upright")
-    # a size that fits one way only tells by itself; where there is none, boxes stay as they are
-    target_shown: Bools = np.where(given & (is_stored != is_shown), is_shown, told_shown)
-    sizes = np.where(target_shown[:, None], shown, looked.stored)
-    orientation = np.where(turned & (source_shown != target_shown), looked.orientation, 0)
-    return replace(images, sizes=np.where(given[:, None], images.sizes, sizes)), Turn(
-        np.where(source_shown[:, None], shown, looked.stored),
-        np.where(target_shown, orientation, -orientation),
+    from_upright = np.full(len(images), frame == "upright")
+    default = from_upright if to_frame is None else np.full(len(images), to_frame == "upright")
+    # a size that fits one frame only decides; without a size, boxes keep the source's frame
+    to_upright: Bools = np.where(given & (is_stored != is_upright), is_upright, default)
+    sizes = np.where(to_upright[:, None], upright, headers.stored)
+    orientation = np.where(oriented & (from_upright != to_upright), headers.orientation, 0)
+    return replace(images, sizes=np.where(given[:, None], images.sizes, sizes)), Reorientation(
+        np.where(from_upright[:, None], upright, headers.stored),
+        np.where(to_upright, orientation, -orientation),
     )
 
 
-def turn_corners(corners: Floats, orientation: Ints, sizes: Floats) -> Floats:
-    """Corners turned from stored to upright by an EXIF number, or back by its negative.
+def reorient_corners(corners: Floats, orientation: Ints, sizes: Floats) -> Floats:
+    """Corners moved from stored to upright by an EXIF orientation, or back by its negative.
 
-    ``sizes`` is width and height of each box's image before the turn, in px.
+    ``sizes`` is the width and height of each box's image before the transformation, in px.
     """
-    # the way back is the same turn, but for the two quarter turns, which undo each other
+    # every orientation is its own inverse, except 6 and 8, which are inverse to each other
     number = np.abs(orientation)
     number = np.where(orientation == -6, 8, np.where(orientation == -8, 6, number))
     width, height = sizes[:, 0], sizes[:, 1]
@@ -271,13 +278,13 @@ def turn_corners(corners: Floats, orientation: Ints, sizes: Floats) -> Floats:
     flipped_y = np.isin(number, (3, 4, 6, 7))
     x1, x2 = np.where(flipped_x, width - right, left), np.where(flipped_x, width - left, right)
     y1, y2 = np.where(flipped_y, height - bottom, top), np.where(flipped_y, height - top, bottom)
-    across = number >= 5
+    swapped = number >= 5
     out = np.stack(
         [
-            np.where(across, y1, x1),
-            np.where(across, x1, y1),
-            np.where(across, y2, x2),
-            np.where(across, x2, y2),
+            np.where(swapped, y1, x1),
+            np.where(swapped, x1, y1),
+            np.where(swapped, y2, x2),
+            np.where(swapped, x2, y2),
         ],
         axis=1,
     )

@@ -1,4 +1,4 @@
-"""JSON files of records: typed and quick, or record by record with every fault."""
+"""JSON files of records: a fast typed reader, and a slow one that reports every problem."""
 
 from __future__ import annotations
 
@@ -10,71 +10,73 @@ import msgspec
 
 from benchmark_eval.core.atomic_write import atomic_writer
 from benchmark_eval.core.json_values import plain_json
-from benchmark_eval.formats.options import Faults
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_or_report
+from benchmark_eval.voc.text import read_small_file
 
 T = TypeVar("T")
 
 Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""A whole number that a column can hold."""
+"""An integer that fits into an int64 column."""
 
-_PIECE = 50_000
-"""Records that are turned into text at once, so that memory stays flat."""
-
-
-def read_bytes(path: Path, faults: Faults, wanted: str) -> bytes | None:
-    """A file's bytes without a byte-order mark; None and a fault where it cannot be read."""
-    try:
-        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        faults.add("unreadable", error.strerror or str(error), wanted, record=_name(path, faults))
-        return None
+_CHUNK = 50_000
+"""Number of records encoded at a time, to bound memory."""
 
 
-def _name(path: Path, faults: Faults) -> str:
-    return "" if str(path) == faults.file else path.name
+def read_bytes(path: Path, problems: Problems, expected: str) -> bytes | None:
+    """The bytes of a file without a byte-order mark; None and a problem if it is unreadable."""
+    record = _record_name(path, problems)
+    read = read_small_file if record else read_or_report  # one file per image, or a single file
+    data = read(path, problems, expected, file=problems.file, record=record)
+    return None if data is None else data.removeprefix(b"\xef\xbb\xbf")
 
 
-def records(path: Path, kind: type[T], faults: Faults, wanted: str) -> list[T]:
-    """The list of records in a JSON file; faults name each record that is no ``kind``."""
-    data = read_bytes(path, faults, wanted)
+def _record_name(path: Path, problems: Problems) -> str:
+    return "" if str(path) == problems.file else path.name
+
+
+def records(path: Path, kind: type[T], problems: Problems, expected: str) -> list[T]:
+    """The records of a JSON list; one problem per record that is not a valid ``kind``."""
+    data = read_bytes(path, problems, expected)
     if data is None:
         return []
     try:
         return msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # told record by record below
-    tree = parse(data, path, faults, wanted)
+        pass  # the slow path reports each record
+    tree = parse(data, path, problems, expected)
     if tree is None:
         return []
     if not isinstance(tree, list):
         what = f"a JSON {type(tree).__name__}"
         if isinstance(tree, dict):
-            what += f" with the keys {', '.join(map(str, tree))[:80]}"
-        faults.add("not-a-list", what, wanted, record=_name(path, faults))
+            what += f" with keys {', '.join(map(str, tree))[:80]}"
+        problems.add("not-a-list", what, expected, record=_record_name(path, problems))
         return []
-    where = f"{path.name} " if _name(path, faults) else ""
-    made = (convert(entry, kind, f"{where}record {at}", faults) for at, entry in enumerate(tree))
+    where = f"{path.name} " if _record_name(path, problems) else ""
+    made = (convert(entry, kind, f"{where}record {at}", problems) for at, entry in enumerate(tree))
     return [record for record in made if record is not None]
 
 
-def parse(data: bytes, path: Path, faults: Faults, wanted: str) -> Any:
-    """The file as plain JSON (NaN and Infinity too); None and a fault where it is none."""
+def parse(data: bytes, path: Path, problems: Problems, expected: str) -> Any:
+    """The content as plain JSON (including NaN and Infinity); None and a problem if invalid."""
     try:
         return plain_json(data)
     except ValueError as error:
-        faults.add("not-json", str(error)[:200], wanted, record=_name(path, faults),
-                   cause="a half-written or damaged file")  # fmt: skip
+        found, record = f"invalid JSON: {error}"[:200], _record_name(path, problems)
+        problems.add("not-json", found, expected, record=record, cause="truncated or damaged file")
         return None
 
 
-def convert(entry: Any, kind: type[T], where: str, faults: Faults) -> T | None:
-    """One decoded record as ``kind``; None and a fault where it is none."""
+def convert(entry: Any, kind: type[T], where: str, problems: Problems) -> T | None:
+    """One decoded record as ``kind``; None and a problem if invalid."""
     try:
         return msgspec.convert(entry, type=kind)
     except msgspec.ValidationError as error:
-        text, _, at = str(error).partition(" - at `$")
-        field = at.rstrip("`").lstrip(".")
-        faults.add("record", text, f"a record with {_fields(kind)}", record=where, field=field)
+        text, _, path = str(error).partition(" - at `$")
+        field = path.rstrip("`").lstrip(".")
+        found = f"an invalid record ({text})"
+        problems.add("record", found, f"a record with {_fields(kind)}", record=where, field=field)
         return None
 
 
@@ -83,13 +85,13 @@ def _fields(kind: type[Any]) -> str:
 
 
 def write_list(path: Path, entries: Iterator[Any], n: int) -> int:
-    """Write ``n`` records as a JSON list, a piece at a time; returns the bytes written."""
+    """Write ``n`` records as a JSON list in chunks; returns the bytes written."""
     encoder = msgspec.json.Encoder()
     size = 0
     with atomic_writer(path) as stream:
         size += stream.write(b"[")
-        for start in range(0, n, _PIECE):
-            piece = [next(entries) for _ in range(min(_PIECE, n - start))]
-            size += stream.write((b"," if start else b"") + encoder.encode(piece)[1:-1])
+        for start in range(0, n, _CHUNK):
+            chunk = [next(entries) for _ in range(min(_CHUNK, n - start))]
+            size += stream.write((b"," if start else b"") + encoder.encode(chunk)[1:-1])
         size += stream.write(b"]\n")
     return size

@@ -1,4 +1,4 @@
-"""What a reader has to be told besides the file, and where it puts the faults it finds."""
+"""Options that a reader needs in addition to the file."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from benchmark_eval.core.problems import Problem
 from benchmark_eval.formats.table import Images, PixelRule
 from benchmark_eval.inputs.benchmark import Categories
-from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 
 Outside = Literal["error", "clip", "keep"]
 Frame = Literal["upright", "stored"]
-"""How an image that EXIF turns lies: as it is shown, or as its pixels are stored."""
+"""Frame of an image with an EXIF orientation: as displayed, or as its pixels are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """Names of a model's classes in its own order. ``source`` is where they stand, for messages."""
+    """Class names in the model's own order. ``source`` is the file they come from, for messages."""
 
     names: tuple[str, ...]
     source: str
@@ -26,15 +24,16 @@ class ClassNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a source is to be understood.
+    """How to interpret a source.
 
-    ``names`` are the classes of a source that numbers them and ``first_class`` the number of the
-    first, 0 or 1; ``numbers_are_ids`` says that its numbers are the benchmark's category ids.
-    ``rename`` maps class names of the source to others. ``categories`` and ``images`` are the
-    benchmark's, where boxes are matched with it. ``pixels``: see ``PixelRule``. ``outside``: what
-    to do with boxes that leave their image by more than a pixel. ``missing_is_empty``: an image
-    without a file has no boxes. ``scores`` tells whether lines of text hold a confidence, where
-    they can be read either way. ``confirm`` is asked before something inferred is taken.
+    ``names`` are the class names of a source with class numbers, ``first_class`` is the number of
+    the first class (0 or 1). With ``numbers_are_ids`` the class numbers are the benchmark's
+    category ids. ``rename`` maps class names of the source to others. ``categories`` and
+    ``images`` are those of the benchmark, if boxes are matched with it. ``pixels``: see
+    ``PixelRule``. ``outside``: how to handle boxes that extend more than one pixel beyond their
+    image. ``missing_is_empty``: an image without a file has no boxes. ``scores``: whether lines of
+    text contain a confidence, if they are ambiguous. ``confirm`` is called with a statement before
+    an inferred value is used.
     """
 
     names: ClassNames | None = None
@@ -48,25 +47,3 @@ class Options:
     missing_is_empty: bool = False
     scores: bool | None = None
     confirm: Callable[[str], bool] | None = None
-
-
-class Faults:
-    """Collects the faults of a source."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.problems: list[Problem] = []
-
-    def add(
-        self,
-        kind: str,
-        found: str,
-        wanted: str,
-        *,
-        record: str = "",
-        field: str = "",
-        cause: str = "",
-    ) -> None:
-        """One fault; beyond ``MAX_LISTED`` of them no more are kept."""
-        if len(self.problems) < MAX_LISTED:
-            self.problems.append(Problem(kind, self.file, found, wanted, record, field, cause))

@@ -1,4 +1,4 @@
-"""The formats by name: where they lie, what they can say, who reads and writes them."""
+"""Registry of formats: file or folder, capabilities, and the module that reads and writes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import (
     coco,
     coco_results,
@@ -17,42 +18,42 @@ from benchmark_eval.formats import (
     yolo,
 )
 from benchmark_eval.formats.assembling import Parsed
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
 Trait = Literal[
-    "scores",  # boxes have a confidence, or may have one
-    "no scores",  # boxes without a confidence are fine
-    "ids",  # images and classes go by their ids in the benchmark
-    "image ids",  # images have ids besides names
-    "full names",  # images go by their file names; else without folder and suffix
+    "scores",  # boxes may have a confidence
+    "no scores",  # boxes may lack a confidence
+    "ids",  # images and classes are identified by the benchmark's ids
+    "image ids",  # images have ids in addition to names
+    "full names",  # images are identified by file name, otherwise by stem
     "sizes",  # images have a width and height
-    "empty images",  # images without boxes are there
+    "empty images",  # images without boxes are listed
     "ignored",  # boxes can be crowd or difficult
-    "numbers",  # classes are numbered; their names are written into a file beside
-    "corners",  # box numbers are corners, whose meaning the pixel rule tells
+    "numbers",  # classes are numbered; names are in a separate file
+    "corners",  # boxes are given by corners, interpreted by the pixel rule
 ]
 
 
 class _Module(Protocol):
-    """A format's own module: one reader and one writer."""
+    """The module of a format: one reader and one writer."""
 
-    def read(self, path: Path, options: Options, faults: Faults, /) -> Parsed: ...
+    def read(self, path: Path, options: Options, problems: Problems, /) -> Parsed: ...
     def write(self, boxes: BoxTable, target: Path, pixels: PixelRule, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format: a single file, or a folder with a file for each image; and what it can say."""
+    """One format: a single file or a folder with one file per image, and its capabilities."""
 
     name: str
     label: str
-    place: Literal["file", "folder"]
+    container: Literal["file", "folder"]
     module: _Module
     traits: tuple[Trait, ...]
 
-    def says(self, trait: Trait) -> bool:
-        """Whether the format can say this."""
+    def supports(self, trait: Trait) -> bool:
+        """Whether the format can represent ``trait``."""
         return trait in self.traits
 
 
@@ -73,7 +74,7 @@ _TABLE = (
            ("no scores", "full names", "sizes", "empty images", "ignored", "corners")),
     Format("darkflow", "darkflow JSON", "folder", darkflow,
            ("scores", "no scores", "empty images", "corners")),
-    Format("xyxy-text", "plain text of the mAP tool", "folder", xyxy_text,
+    Format("xyxy-text", "text files of benchmark-eval map", "folder", xyxy_text,
            ("scores", "no scores", "empty images", "ignored", "corners")),
 )
 # fmt: on
@@ -82,4 +83,4 @@ FORMATS = {entry.name: entry for entry in _TABLE}
 """Every format that can be read and written, by name."""
 
 BENCHMARK = "benchmark"
-"""The benchmark's prediction files: COCO results under the split's name. Written only."""
+"""The benchmark's prediction files: COCO results named after the split. Write-only."""

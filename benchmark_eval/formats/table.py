@@ -1,4 +1,4 @@
-"""The one in-memory form that every format is read into and written from: boxes as columns."""
+"""Boxes as columns: the representation shared by all readers and writers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 
 PixelRule = Literal["edges", "inclusive", "voc"]
-"""What corner numbers mean. ``edges``: where a box begins and ends, width = right - left.
-``inclusive``: first and last pixel counted from 0, width = right - left + 1. ``voc``: the same
-counted from 1."""
+"""Meaning of corner coordinates. ``edges``: edges of the box, width = right - left.
+``inclusive``: first and last pixel, 0-based, width = right - left + 1. ``voc``: the same, 1-based.
+"""
 
 
 UNKNOWN = -1
-"""The id of an image or class that has none."""
+"""The id of an image or class without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The images that boxes lie on.
+    """Images, including those without boxes.
 
-    ``names`` are file names (without suffix where a format only knows that), ``ids`` the
-    benchmark's or COCO's (``UNKNOWN`` where there is none), ``sizes`` width and height in px, NaN
-    where not known.
+    ``names`` are file names (stems if the format has no suffixes), ``ids`` are ids of the
+    benchmark or a COCO file (``UNKNOWN`` if there is none), and ``sizes`` is (images, 2) width and
+    height in px (NaN if unknown).
     """
 
     names: tuple[str, ...]
@@ -38,15 +38,15 @@ class Images:
 
     @property
     def stems(self) -> list[str]:
-        """File names without folders and suffix: what a file for one image is called."""
+        """File names without folders and suffix, as used for one file per image."""
         return [stem_of(name) for name in self.names]
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes of boxes, in the order in which formats without names number them.
+    """Classes, in the order in which formats with class numbers number them.
 
-    ``ids`` are category ids of the benchmark (or of a COCO file), ``UNKNOWN`` where there is none.
+    ``ids`` are category ids of the benchmark or a COCO file (``UNKNOWN`` if there is none).
     """
 
     names: tuple[str, ...]
@@ -58,12 +58,12 @@ class Classes:
 
 @dataclass(frozen=True, slots=True)
 class BoxTable:
-    """BoxTable on images, one a row, in the order of the files they come from.
+    """Boxes as columns, one row per box, in the order of the source.
 
     ``image`` and ``label`` are rows of ``images`` and ``classes``. ``corners`` is (boxes, 4) left,
-    top, right, bottom and ``size`` (boxes, 2) width, height, both in px between edges, so that
-    either kind of format gets back what it gave. ``score`` is NaN for ground truth. ``ignored``
-    marks specimens that are there and not scored: crowd in COCO, difficult in VOC.
+    top, right, bottom and ``size`` is (boxes, 2) width, height, both in px between edges; keeping
+    both makes round trips exact for either kind of format. ``score`` is NaN for ground truth.
+    ``ignored`` marks specimens that are not scored: crowd in COCO, difficult in VOC.
     """
 
     images: Images
@@ -80,12 +80,12 @@ class BoxTable:
 
     @property
     def scored(self) -> bool:
-        """Whether these are detections: there are boxes and each has a confidence."""
+        """Whether there are boxes and all have a confidence."""
         return len(self) > 0 and not bool(np.isnan(self.score).any())
 
     @property
     def xywh(self) -> Floats:
-        """(boxes, 4) left, top, width, height in px: COCO's order."""
+        """(boxes, 4) left, top, width, height in px, as in COCO."""
         return np.concatenate([self.corners[:, :2], self.size], axis=1)
 
     def rows(self, keep: Bools) -> BoxTable:
@@ -108,10 +108,10 @@ def stem_of(name: str) -> str:
 
 
 def snap_px(values: Floats, reach: Floats) -> Floats:
-    """Pixels that floating point has moved off a number of up to nine decimals, put back on it.
+    """Round values to nine decimals if they differ only by floating-point error.
 
-    With this 0.1 + 0.2 is 0.3, and such coordinates survive any chain of conversions; what is
-    farther off than the rounding errors of numbers as large as ``reach`` stays untouched.
+    This makes 0.1 + 0.2 equal to 0.3, so that such coordinates survive any chain of conversions.
+    Values that differ by more than the rounding error of numbers as large as ``reach`` are kept.
     """
     return _snap(values, 9, 8 * np.spacing(np.abs(reach)))
 
@@ -124,10 +124,11 @@ def _snap(values: Floats, decimals: int, tolerance: Floats | float) -> Floats:
 def corners_and_size(
     values: Floats, layout: str, pixels: PixelRule = "edges", sizes: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Box numbers of a format as corners and size in px.
+    """Corners and size in px from the box numbers of a format.
 
     ``layout``: ``corners`` (left, top, right, bottom by the pixel rule), ``xywh`` (left, top,
-    width, height) or ``centre`` (centre x, y, width, height as shares of ``sizes``, a row a box).
+    width, height) or ``centre`` (centre x, y, width, height, normalised by ``sizes``, which has
+    one row per box).
     """
     if layout == "xywh":
         size = values[:, 2:]
@@ -153,12 +154,12 @@ def to_corners(boxes: BoxTable, pixels: PixelRule) -> Floats:
     return snap_px(values, values)
 
 
-def to_shares(boxes: BoxTable) -> Floats:
-    """(boxes, 4) centre x, y, width and height as shares of each image's size."""
+def to_normalised(boxes: BoxTable) -> Floats:
+    """(boxes, 4) centre x, y, width and height, normalised by each image's size."""
     sizes = boxes.images.sizes[boxes.image]
     centre = (boxes.corners[:, :2] + boxes.corners[:, 2:]) / 2 / sizes
     exact = np.concatenate([centre, boxes.size / sizes], axis=1)
-    # shares of up to twelve decimals survive as pixels of up to nine do, but never at their cost
+    # round to twelve decimals only if that gives back the same pixels
     short = _snap(exact, 12, 1e-14)
     corners, size = corners_and_size(short, "centre", sizes=sizes)
     same = (corners == boxes.corners).all(axis=1) & (size == boxes.size).all(axis=1)
@@ -166,13 +167,13 @@ def to_shares(boxes: BoxTable) -> Floats:
 
 
 def _shift(pixels: PixelRule) -> Floats:
-    """What a pixel rule adds to edges."""
+    """Offset of a pixel rule from edges."""
     rules = {"edges": (0, 0, 0, 0), "inclusive": (0, 0, -1, -1), "voc": (1, 1, 0, 0)}
     return np.array(rules[pixels], np.float64)
 
 
 def clip(corners: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """Corners moved into their images, and the sizes that are left."""
+    """Corners clipped to their images, and the remaining sizes."""
     limit = np.concatenate([sizes, sizes], axis=1)
     inside = np.clip(corners, 0.0, limit)
     return inside, snap_px(inside[:, 2:] - inside[:, :2], limit[:, :2])

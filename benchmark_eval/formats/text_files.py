@@ -1,4 +1,4 @@
-"""What formats with a file for each image share: numbers in text, and writing such folders."""
+"""Helpers for formats with one text file per image."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _NUMBER = re.compile(
 )
 
 
-def number(text: str) -> float:
-    """A number as text; ValueError for what only Python takes for one, such as 1_000."""
+def parse_number(text: str) -> float:
+    """Parse a number; ValueError for text that only Python accepts, such as 1_000."""
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r}, no number")
+        raise ValueError(f"{text!r}, which is not a number")
     return float(text)
 
 
-def plain(value: float | str) -> str:
-    """A number as short as it can be said without loss: 10, 0.5, 1e-09."""
+def shortest(value: float | str) -> str:
+    """The shortest text of a number without loss: 10, 0.5, 1e-09."""
     if isinstance(value, str):
         return value
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def by_image(boxes: BoxTable) -> list[list[int]]:
-    """The rows of each image's boxes, in their order."""
+def rows_by_image(boxes: BoxTable) -> list[list[int]]:
+    """Rows of the boxes of each image, in order."""
     rows: list[list[int]] = [[] for _ in range(len(boxes.images))]
     for row, image in enumerate(boxes.image.tolist()):
         rows[image].append(row)
@@ -39,11 +39,11 @@ def write_lines(
     boxes: BoxTable,
     folder: Path,
     rows: Sequence[Sequence[float | str]],
-    besides: Mapping[str, str],
+    other_files: Mapping[str, str],
 ) -> None:
-    """Write ``<stem>.txt`` for every image, a line a box, and other files into ``folder``."""
-    for stem, mine in zip(boxes.images.stems, by_image(boxes), strict=True):
-        text = "".join(" ".join(map(plain, rows[row])) + "\n" for row in mine)
+    """Write ``<stem>.txt`` per image with one line per box, and other files, into ``folder``."""
+    for stem, own_rows in zip(boxes.images.stems, rows_by_image(boxes), strict=True):
+        text = "".join(" ".join(map(shortest, rows[row])) + "\n" for row in own_rows)
         (folder / f"{stem}.txt").write_text(text, encoding="utf-8", newline="\n")
-    for name, text in besides.items():
+    for name, text in other_files.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")

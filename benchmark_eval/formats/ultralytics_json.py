@@ -1,7 +1,7 @@
 """Ultralytics' predictions.json (``save_json``): COCO results with file names and class numbers.
 
-``image_id`` is the file's name without suffix, as a number where it is one (so "007.jpg" is 7);
-``category_id`` numbers the model's classes, from 1 in newer releases and from 0 in older ones.
+``image_id`` is the stem of the file name, as an integer if it consists of digits ("007.jpg" is 7).
+``category_id`` is the model's class number, 1-based in newer releases and 0-based in older ones.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.coco_results import read_list
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 
 
@@ -25,13 +26,13 @@ class _Detection(msgspec.Struct, gc=False):
     score: float
 
 
-def read(path: Path, _options: Options, faults: Faults) -> Parsed:
-    """Read a predictions.json; the file name is taken where the release writes one."""
-    return read_list(path, Parsed("xywh", numbers="stems"), faults)
+def read(path: Path, _options: Options, problems: Problems) -> Parsed:
+    """Read a predictions.json; ``file_name`` takes precedence over ``image_id`` if present."""
+    return read_list(path, Parsed("xywh", integer_keys="stems"), problems)
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
-    """Write a predictions.json with classes counted from 1, as newer releases do."""
+    """Write a predictions.json with 1-based classes, as newer releases do."""
     stems = [int(s) if s.isdecimal() else s for s in boxes.images.stems]
     names, image = boxes.images.names, boxes.image.tolist()
     entries = map(

@@ -1,6 +1,6 @@
-"""Pascal VOC XML: a file an image with its size and its objects.
+"""Pascal VOC XML: one file per image with its size and objects.
 
-Read with defusedxml: entity bombs and external entities are refused, never expanded.
+Files are parsed with defusedxml, which refuses DTDs and entities.
 """
 
 from __future__ import annotations
@@ -12,100 +12,101 @@ from xml.etree import ElementTree
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.assembling import Parsed
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, stem_of, to_corners
-from benchmark_eval.formats.text_files import by_image, number, plain
+from benchmark_eval.formats.text_files import parse_number, rows_by_image, shortest
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
-_PASSED_OVER = ("pose", "truncated", "occluded", "part", "actions", "polygon")
+_SKIPPED = ("pose", "truncated", "occluded", "part", "actions", "polygon")
 
 
-def read(folder: Path, _options: Options, faults: Faults) -> Parsed:
+def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the XML files of a folder; ``difficult`` becomes ``ignored``."""
     parsed = Parsed("corners", one_file_each=True)
     paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".xml" and p.name[0] != ".")
     if not paths:
-        faults.add("empty-folder", "no .xml file", "an XML file for each image")
+        problems.add("empty-folder", "no .xml file", "one XML file per image")
     for path in paths:
-        root = _parse(path, faults)
+        root = _parse(path, problems)
         if root is None:
             parsed.image(path.stem)
         else:
-            _read_image(parsed, root, path, faults)
+            _read_image(parsed, root, path, problems)
     return parsed
 
 
-def _parse(path: Path, faults: Faults) -> ElementTree.Element | None:
+def _parse(path: Path, problems: Problems) -> ElementTree.Element | None:
     try:
         root = parse(path, forbid_dtd=True).getroot()
     except DefusedXmlException as error:
-        faults.add("xml-entities", type(error).__name__, "XML without DTD and entities",
-                   record=path.name, cause="an entity bomb, or no annotation file")  # fmt: skip
+        problems.add("xml-entities", type(error).__name__, "XML without DTD and entities",
+                   record=path.name, cause="an entity bomb, or not an annotation file")  # fmt: skip
         return None
     except (ElementTree.ParseError, OSError, ValueError, LookupError) as error:
-        faults.add("not-xml", str(error)[:200], "an XML file", record=path.name)
+        problems.add("not-xml", f"invalid XML: {error}"[:200], "an XML file", record=path.name)
         return None
     if root is None or root.tag != "annotation":
         found = "no element" if root is None else f"<{root.tag}>"
-        faults.add("not-voc", found, "<annotation>", record=path.name)
+        problems.add("not-voc", found, "<annotation>", record=path.name)
         return None
     return root
 
 
-def _read_image(parsed: Parsed, root: ElementTree.Element, path: Path, faults: Faults) -> None:
-    # the file's own name counts: <filename> goes stale when files are renamed
-    told = (root.findtext("filename") or "").strip()
-    name = told if stem_of(told) == path.stem else path.stem
-    if told and name != told:
-        parsed.passed_over["<filename> other than the file's own name"] += 1
+def _read_image(parsed: Parsed, root: ElementTree.Element, path: Path, problems: Problems) -> None:
+    # <filename> goes stale if files are renamed, so the name of the XML file takes precedence
+    filename = (root.findtext("filename") or "").strip()
+    name = filename if stem_of(filename) == path.stem else path.stem
+    if filename and name != filename:
+        parsed.skipped["<filename> different from the name of the file"] += 1
     image = parsed.image(name, f"{path.name} object")
-    size = [_number(root, f"size/{side}", path.name, faults) for side in ("width", "height")]
+    size = [_number(root, f"size/{side}", path.name, problems) for side in ("width", "height")]
     if size[0] and size[1]:
         parsed.sizes[image] = (size[0], size[1])
     for at, entry in enumerate(root.iterfind("object"), start=1):
         where = f"{path.name} object {at}"
-        for tag in _PASSED_OVER:
+        for tag in _SKIPPED:
             found = entry.findtext(tag)
             if found is not None and found.strip().lower() not in ("", "0", "unspecified"):
-                parsed.passed_over[f"<{tag}> of objects"] += 1
+                parsed.skipped[f"<{tag}> of objects"] += 1
         label = " ".join((entry.findtext("name") or "").split())
         if not label:
-            faults.add("class-name", "an object without a name", "<name>", record=where)
-        corners = [_number(entry, f"bndbox/{tag}", where, faults) for tag in CORNERS]
+            problems.add("class-name", "missing <name>", "a class name", record=where)
+        corners = [_number(entry, f"bndbox/{tag}", where, problems) for tag in CORNERS]
         missing = [tag for tag, value in zip(CORNERS, corners, strict=True) if value is None]
         if missing:
             if all(entry.find(f"bndbox/{tag}") is None for tag in missing):
-                found = f"no {', '.join(missing)}"
-                faults.add("no-box", found, "a <bndbox> of four numbers", record=where)
+                found = f"missing {', '.join(missing)}"
+                problems.add("no-box", found, "a <bndbox> with four numbers", record=where)
             continue
         difficult = (entry.findtext("difficult") or "0").strip()
         if difficult not in ("0", "1"):
-            faults.add("difficult", repr(difficult), "0 or 1", record=where, field="difficult")
+            problems.add("difficult", repr(difficult), "0 or 1", record=where, field="difficult")
         box = (corners[0] or 0.0, corners[1] or 0.0, corners[2] or 0.0, corners[3] or 0.0)
         parsed.add(image, label, box, record=at, ignored=difficult == "1")
 
 
-def _number(element: ElementTree.Element, tag: str, where: str, faults: Faults) -> float | None:
+def _number(element: ElementTree.Element, tag: str, where: str, problems: Problems) -> float | None:
     text = element.findtext(tag)
     if text is None:
         return None
     try:
-        return number(text.strip())
+        return parse_number(text.strip())
     except ValueError as error:
-        faults.add("not-a-number", str(error), "a number", record=where, field=tag)
+        problems.add("not-a-number", str(error), "a number", record=where, field=tag)
         return None
 
 
 def write(boxes: BoxTable, target: Path, pixels: PixelRule) -> None:
-    """Write an XML file for every image, without objects where it has no box."""
+    """Write one XML file per image, without objects if it has no box."""
     corners = to_corners(boxes, pixels).tolist()
     label, ignored = boxes.label.tolist(), boxes.ignored.tolist()
     columns = zip(
         boxes.images.names,
         boxes.images.stems,
         boxes.images.sizes.tolist(),
-        by_image(boxes),
+        rows_by_image(boxes),
         strict=True,
     )
     for name, stem, (width, height), rows in columns:
@@ -113,7 +114,11 @@ def write(boxes: BoxTable, target: Path, pixels: PixelRule) -> None:
         _text(root, "filename", name)
         if not math.isnan(width):
             size = ElementTree.SubElement(root, "size")
-            for tag, value in (("width", plain(width)), ("height", plain(height)), ("depth", "3")):
+            for tag, value in (
+                ("width", shortest(width)),
+                ("height", shortest(height)),
+                ("depth", "3"),
+            ):
                 _text(size, tag, value)
         for row in rows:
             entry = ElementTree.SubElement(root, "object")
@@ -121,7 +126,7 @@ def write(boxes: BoxTable, target: Path, pixels: PixelRule) -> None:
             _text(entry, "difficult", str(int(ignored[row])))
             box = ElementTree.SubElement(entry, "bndbox")
             for tag, value in zip(CORNERS, corners[row], strict=True):
-                _text(box, tag, plain(value))
+                _text(box, tag, shortest(value))
         ElementTree.indent(root)
         data = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
         (target / f"{stem}.xml").write_bytes(data + b"\n")

@@ -1,4 +1,4 @@
-"""The plain text of the mAP tool: a file an image, a line a box, classes by name.
+"""Text files of ``benchmark-eval map``: one file per image, one line per box, class names.
 
 <class> <left> <top> <right> <bottom> [difficult]
 <class> <confidence> <left> <top> <right> <bottom>
@@ -8,30 +8,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.assembling import Parsed
-from benchmark_eval.formats.options import Faults, Options
+from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_corners
 from benchmark_eval.formats.text_files import write_lines
 from benchmark_eval.voc.text import DIFFICULT, Kind, read_boxes
 
 
-def read(folder: Path, options: Options, faults: Faults) -> Parsed:
-    """Read a folder of ground truth or of detections, whichever all its lines are."""
+def read(folder: Path, options: Options, problems: Problems) -> Parsed:
+    """Read a folder as detections or as ground truth, whichever fits all lines."""
     parsed = Parsed("corners", one_file_each=True)
     kinds: list[Kind] = ["detections", "ground truth"]
     if options.scores is not None:
         kinds = ["detections" if options.scores else "ground truth"]
-    tried = [(kind, *read_boxes(folder, kind)) for kind in kinds]
-    fit = [entry for entry in tried if not entry[2]]
-    if len(fit) == 2 and len(fit[0][1]):
-        faults.add(
+    readings = [(kind, *read_boxes(folder, kind)) for kind in kinds]
+    valid = [reading for reading in readings if not reading[2]]
+    if len(valid) == 2 and len(valid[0][1]):
+        problems.add(
             "two-readings",
-            "lines that may be detections, or ground truth whose class names end in a number",
-            "which of the two: --scores or --no-scores",
+            "lines that are valid as detections and as ground truth with class names that end in a "
+            "number",
+            "--scores or --no-scores",
         )
         return parsed
-    kind, boxes, problems = fit[0] if fit else min(tried, key=lambda entry: len(entry[2]))
-    faults.problems += problems
+    kind, boxes, found = valid[0] if valid else min(readings, key=lambda reading: len(reading[2]))
+    problems.extend(found)
     for name in boxes.images:
         parsed.image(name, f"{name}.txt line")
     scores = boxes.confidence.tolist() if kind == "detections" else [float("nan")] * len(boxes)
@@ -50,7 +52,7 @@ def read(folder: Path, options: Options, faults: Faults) -> Parsed:
 
 
 def write(boxes: BoxTable, target: Path, pixels: PixelRule) -> None:
-    """Write a file for every image: detections where the boxes have confidences."""
+    """Write one file per image: detections if the boxes have confidences, else ground truth."""
     names = boxes.classes.names
     columns = zip(
         boxes.label.tolist(),

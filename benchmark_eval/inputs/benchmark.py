@@ -1,8 +1,7 @@
-"""The benchmark's ground truth as columns: read once from its files.
+"""The benchmark's ground truth as columns.
 
-``load_benchmark`` reads a benchmark folder (COCO annotations of every split and the taxonomy)
-and reports every fault of all files in one ``InputError``. ``benchmark_index`` keeps a benchmark
-as one file that loads in milliseconds.
+``benchmark_reader`` reads it from a benchmark folder (COCO annotations of every split and the
+taxonomy); ``benchmark_index`` stores it as one file that loads in milliseconds.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS
 
 
 def is_stray(file: str) -> bool:
-    """Whether a file of the benchmark (relative path) is an annotation file of no known split."""
+    """Whether a file of the benchmark (relative path) is an annotation file of an unknown split."""
     path = PurePosixPath(file)
     return path.parent == PurePosixPath(ANNOTATIONS.as_posix()) and path.stem not in KNOWN_SPLITS
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Every category of any split file, one a row, ascending by ``ids``.
+    """Every category of any split file, one per row, ascending by ``ids``.
 
-    Code columns hold small integers that are equal where the text is equal and -1 where it is
-    blank, so that agreement at a rank is a comparison of columns. ``n_train_images`` and
+    Code columns hold small integers that are equal if the texts are equal, -1 for a blank text,
+    so that agreement at a rank is a comparison of columns. ``n_train_images`` and
     ``n_train_objects`` are -1 for a species without a training annotation.
     """
 
@@ -46,7 +45,7 @@ class Categories:
     n_train_objects: Ints
 
     def rows_of(self, ids: Ints) -> Ints:
-        """Row of each category id; -1 where no split file lists the id."""
+        """Row of each category id; -1 if no split file lists the id."""
         return rows_of_ids(self.ids, ids)
 
 
@@ -54,10 +53,10 @@ class Categories:
 class SplitTruth:
     """The ground truth of one split, annotations grouped by image, file order within an image.
 
-    ``image_ids`` ascend; ``sizes`` is (images, 2) width and height in px, NaN where not given.
+    ``image_ids`` ascend; ``sizes`` is (images, 2) width and height in px, NaN if not given.
     ``image`` (row of ``image_ids``), ``category`` (row of ``Categories``), ``boxes``
-    (annotations, 4) x, y, w, h in px, ``area`` in px² and ``crowd`` are one row an annotation.
-    ``listed`` are the rows of ``Categories`` that the split's file lists, ascending.
+    (annotations, 4) x, y, w, h in px, ``area`` in px² and ``crowd`` have one row per annotation.
+    ``listed`` holds the rows of ``Categories`` that the split's file lists, ascending.
     """
 
     name: str
@@ -72,7 +71,7 @@ class SplitTruth:
 
     @property
     def n_scored(self) -> int:
-        """Annotations that are scored: all but crowd."""
+        """Number of scored annotations: all except crowd."""
         return int(np.count_nonzero(~self.crowd))
 
     def scored_per_category(self, n_categories: int) -> Ints:
@@ -82,11 +81,11 @@ class SplitTruth:
 
 @dataclass(frozen=True, slots=True)
 class TrainIncidence:
-    """Which species stand on which training image: one row an (image, category) pair.
+    """The species on each training image: one row per (image, category) pair.
 
-    ``image`` numbers distinct training images from 0 (``n_images`` in all, those without an
-    annotation included); ``category`` is a row of ``Categories``; ``n_objects`` the specimens
-    of that species on that image.
+    ``image`` numbers the distinct training images from 0 (``n_images`` in all, including those
+    without annotations); ``category`` is a row of ``Categories``; ``n_objects`` is the number of
+    specimens of that species on that image.
     """
 
     n_images: int
@@ -101,7 +100,7 @@ class Benchmark:
 
     ``splits`` holds the splits whose files exist. ``train`` is ``None`` without ``train.json``.
     ``digests`` maps each file that was read, relative to the benchmark folder, to its SHA-256.
-    ``description`` is what the first known split's ``info`` says of the data.
+    ``description`` is the dataset description in the ``info`` of the first known split.
     """
 
     categories: Categories
@@ -112,21 +111,21 @@ class Benchmark:
 
     @property
     def stray_files(self) -> list[str]:
-        """Annotation files that were read and are none of the known splits, sorted.
+        """Annotation files of unknown splits, sorted.
 
-        Their categories count as the benchmark's all the same (as for the benchmark's evaluator,
-        which reads every .json file there).
+        Their categories count as categories of the benchmark, as in the benchmark's evaluator,
+        which reads every .json file in the folder.
         """
         return sorted(name for name in self.digests if is_stray(name))
 
     @property
     def digest(self) -> str:
-        """One SHA-256 over names and digests of all files: equal for equal benchmarks."""
+        """SHA-256 of the names and digests of all files: equal for equal benchmarks."""
         text = "".join(f"{name}\0{digest}\n" for name, digest in sorted(self.digests.items()))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def split(self, name: str) -> SplitTruth:
-        """The split's ground truth; ``UsageError`` when the benchmark has no such file."""
+        """The split's ground truth; ``UsageError`` if the benchmark does not have the split."""
         if name not in self.splits:
             have = ", ".join(self.splits) or "none"
             raise UsageError(

@@ -1,6 +1,6 @@
-"""The benchmark index: all ground truth in one ``.npz`` without pickle, loaded by every job.
+"""The benchmark index: all ground truth in one ``.npz`` file, loaded by every job.
 
-The same benchmark gives the same bytes, on any machine and in any folder.
+The same benchmark gives the same bytes, on any machine and in any folder. No pickle is used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
-from benchmark_eval.pipeline.provenance_check import read_stamp, require_promised
 
 INDEX_VERSION = 2
 
-# all that zipfile and numpy raise on bytes that they did not write
+# everything that zipfile and numpy raise on damaged or foreign files
 _BROKEN = (
     OSError,
     ValueError,
@@ -55,26 +54,17 @@ _SPLIT_ARRAYS = ("image_ids", "sizes", "listed", "image", "category", "boxes", "
 
 
 def _texts(values: Sequence[str]) -> NDArray[np.uint8]:
-    """Texts as the bytes of a JSON list (numpy's own text arrays drop trailing NULs)."""
+    """Texts as the bytes of a JSON list (numpy's string arrays drop trailing NULs)."""
     return np.frombuffer(msgspec.json.encode(list(values)), np.uint8)
 
 
-def write_index(
-    benchmark_dir: str | Path, path: str | Path, stamp: str | Path | None = None
-) -> None:
-    """Read a benchmark folder and keep it as one ``.npz``: same benchmark, same bytes.
-
-    With ``stamp``, what was read must be what that stamp of the workflow says.
-    """
-    benchmark = load_benchmark(benchmark_dir)
-    if stamp is not None:
-        read = {Path(name).name: digest for name, digest in benchmark.digests.items()}
-        require_promised(read_stamp(stamp, "files")["files"], read, "benchmark file")
-    save_index(benchmark, path)
+def write_index(benchmark_dir: str | Path, path: str | Path) -> None:
+    """Read a benchmark folder and write its index."""
+    save_index(load_benchmark(benchmark_dir), path)
 
 
 def save_index(benchmark: Benchmark, path: str | Path) -> None:
-    """Keep a benchmark as one uncompressed ``.npz`` without pickle, whole or not at all."""
+    """Write a benchmark as one uncompressed ``.npz``, all of it or nothing."""
     arrays: dict[str, NDArray[Any]] = {"version": np.array(INDEX_VERSION)}
     for name in _CATEGORY_ARRAYS:
         arrays[f"categories/{name}"] = getattr(benchmark.categories, name)
@@ -97,11 +87,8 @@ def save_index(benchmark: Benchmark, path: str | Path) -> None:
 
 
 def read_index(path: str | Path) -> Benchmark:
-    """Load an index.
-
-    ``InputError`` when the file is missing, truncated, or of another version.
-    """
-    wanted = "an index written by `benchmark-eval index`"
+    """Load an index; ``InputError`` if it is missing, damaged or of another version."""
+    expected = "an index written by the workflow (or pass the benchmark folder)"
     try:
         with np.load(path, allow_pickle=False) as store:
             if int(store["version"]) != INDEX_VERSION:
@@ -112,7 +99,7 @@ def read_index(path: str | Path) -> Benchmark:
                             str(path),
                             f"index version {int(store['version'])}",
                             f"version {INDEX_VERSION}",
-                            cause="written by another release; make it again",
+                            cause="written by another release; delete it and run again",
                         )
                     ]
                 )
@@ -139,7 +126,7 @@ def read_index(path: str | Path) -> Benchmark:
             flat = texts("digests")
             digests = dict(zip(flat[::2], flat[1::2], strict=True))
     except FileNotFoundError:
-        raise InputError([Problem("missing-file", str(path), "no such file", wanted)]) from None
+        raise InputError([Problem("missing-file", str(path), "no such file", expected)]) from None
     except _BROKEN as error:
         raise InputError(
             [
@@ -147,8 +134,8 @@ def read_index(path: str | Path) -> Benchmark:
                     "index-broken",
                     str(path),
                     f"{type(error).__name__}: {error}",
-                    wanted,
-                    cause="a truncated or foreign file; delete it and run again",
+                    expected,
+                    cause="truncated or not an index; delete it and run again",
                 )
             ]
         ) from error
@@ -156,7 +143,7 @@ def read_index(path: str | Path) -> Benchmark:
 
 
 def open_benchmark(source: str | Path | Benchmark) -> Benchmark:
-    """A benchmark from its folder, from an index file, or as it is."""
+    """A benchmark from its folder or index file; a ``Benchmark`` is returned unchanged."""
     if isinstance(source, Benchmark):
         return source
     path = Path(source)

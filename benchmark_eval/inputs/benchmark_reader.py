@@ -1,8 +1,8 @@
-"""Reading a benchmark folder: every fault of all files in one ``InputError``."""
+"""Reading a benchmark folder; one ``InputError`` lists every problem of all files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Codes, Ints
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
 from benchmark_eval.inputs.taxonomy import read_taxonomy
@@ -18,48 +18,46 @@ from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, OOD_BANDS, RANKS,
 
 
 def _codes(texts: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
-    """Small integers equal where the texts are equal, -1 where blank; and the distinct texts."""
+    """Integers that are equal if the texts are equal, -1 for blank ones; and the distinct texts."""
     distinct = tuple(sorted({t for t in texts if t}))
     number = {text: code for code, text in enumerate(distinct)}
     return np.array([number.get(t, -1) for t in texts], np.int32), distinct
 
 
-def _category_names(raws: Iterable[RawSplit], problems: list[Problem]) -> dict[int, str]:
+def _category_names(raws: Iterable[RawSplit], problems: Problems) -> dict[int, str]:
     names: dict[int, str] = {}
-    home: dict[int, str] = {}
+    first_file: dict[int, str] = {}
     for raw in raws:
         for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
             if names.setdefault(number, name) != name:
-                problems.append(
-                    Problem(
-                        "category-name",
-                        raw.file,
-                        f"category {number} is {name!r}",
-                        f"{names[number]!r} as in {home[number]}",
-                        f"category {number}",
-                        "name",
-                        "files of two benchmark versions mixed",
-                    )
+                problems.add(
+                    "category-name",
+                    f"category {number} is {name!r}",
+                    f"{names[number]!r} as in {first_file[number]}",
+                    file=raw.file,
+                    record=f"category {number}",
+                    field="name",
+                    cause="files of different benchmark versions",
                 )
-            home.setdefault(number, raw.file)
+            first_file.setdefault(number, raw.file)
     return names
 
 
-def _unknown_categories(raw: RawSplit, ids: Ints) -> Iterator[Problem]:
-    """Annotations of a category that no file of the benchmark lists."""
+def _check_categories(raw: RawSplit, ids: Ints, problems: Problems) -> None:
+    """Report annotations of categories that no file of the benchmark lists."""
     for bad in np.flatnonzero(~np.isin(raw.category, ids)):
-        yield Problem(
+        problems.add(
             "annotation-category-unknown",
-            raw.file,
             f"category {raw.category[bad]}",
             "a category id of the benchmark",
-            f"annotation {raw.annotation_ids[bad]}",
-            "category_id",
+            file=raw.file,
+            record=f"annotation {raw.annotation_ids[bad]}",
+            field="category_id",
         )
 
 
-def _sound_part(raw: RawSplit, ids: Ints) -> RawSplit:
-    """A faulty file without what would be counted twice or points nowhere."""
+def _valid_part(raw: RawSplit, ids: Ints) -> RawSplit:
+    """An invalid file without duplicates and annotations of unknown images or categories."""
     keep = np.isin(raw.image, raw.image_ids) & np.isin(raw.category, ids)
     columns = ("annotation_ids", "image", "category", "boxes", "area", "crowd")
     image_ids, first = np.unique(raw.image_ids, return_index=True)
@@ -75,15 +73,15 @@ def _sound_part(raw: RawSplit, ids: Ints) -> RawSplit:
 def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
     order = np.argsort(raw.image_ids, kind="stable")
     image_ids = raw.image_ids[order]
-    at = np.searchsorted(image_ids, raw.image)
+    image = np.searchsorted(image_ids, raw.image)
     rows = categories.rows_of(raw.category)
-    by_image = np.argsort(at, kind="stable")
+    by_image = np.argsort(image, kind="stable")
     return SplitTruth(
         name=raw.name,
         image_ids=image_ids,
         sizes=raw.sizes[order],
         listed=np.sort(categories.rows_of(raw.category_ids)),
-        image=at[by_image],
+        image=image[by_image],
         category=rows[by_image],
         boxes=raw.boxes[by_image],
         area=raw.area[by_image],
@@ -94,7 +92,7 @@ def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
 def _train_incidence(raw: RawSplit, ids: Ints) -> TrainIncidence:
     image_ids = np.unique(raw.image_ids)
     width = max(len(ids), 1)
-    # a species that train.json does not list is not trained on (benchmark evaluator)
+    # a species that train.json does not list counts as untrained, as in the benchmark's evaluator
     own = np.isin(raw.category, raw.category_ids)
     image, category = raw.image[own], raw.category[own]
     pair = np.searchsorted(image_ids, image) * width + np.searchsorted(ids, category)
@@ -110,7 +108,7 @@ def _train_incidence(raw: RawSplit, ids: Ints) -> TrainIncidence:
 def _train_counts(
     train: TrainIncidence | None, name_code: Codes, n_categories: int
 ) -> tuple[Ints, Ints]:
-    """Training images and objects per category row, by species name; -1 where there are none."""
+    """Training images and objects per category row, by species name; -1 if there are none."""
     none = np.full(n_categories, -1, np.int64)
     if train is None or not len(train.image):
         return none, none.copy()
@@ -125,11 +123,11 @@ def _train_counts(
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Whatever can be read of a benchmark folder, and everything that is wrong with it.
+    """Everything that can be read of a benchmark folder, and all its problems.
 
-    ``benchmark`` is ``None`` where no annotation file can be read; where there are problems it
-    holds the sound parts, good for looking on and never for scoring. ``raws`` are the annotation
-    files as columns, ``taxonomy`` the rows of the taxonomy by species name.
+    ``benchmark`` is ``None`` if no annotation file can be read. If there are problems it holds the
+    valid part: enough for further checks, never for scoring. ``raws`` are the annotation files as
+    columns, ``taxonomy`` the rows of the taxonomy by species name.
     """
 
     benchmark: Benchmark | None
@@ -139,73 +137,116 @@ class Survey:
 
 
 def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
-    """Read a benchmark folder. ``InputError`` lists every fault of every file.
+    """Read the ground truth of a benchmark folder.
 
-    Wanted are ``species_taxonomy.csv`` and at least one COCO file in
-    ``detection/annotations_coco/``; any of the four splits may be absent.
+    Parameters
+    ----------
+    benchmark_dir : str or Path
+        The unpacked benchmark: ``species_taxonomy.csv`` and at least one of ``train.json``,
+        ``iid_test.json``, ``inat_test.json`` and ``semantic_ood.json`` in
+        ``detection/annotations_coco/``.
+
+    Returns
+    -------
+    Benchmark
+        ``categories`` (all categories of all files, one per row: ``ids``, ``names`` and their
+        ranks and bands), ``splits`` (a dict of the ground truth of each split), ``train``
+        (species per training image, or None without ``train.json``) and ``digests`` (SHA-256 of
+        each file).
+
+        A split has ``image_ids`` (n_images,), ascending, and one row per annotation in
+        ``image`` and ``category`` (n_annotations,), which are rows of ``image_ids`` and of
+        ``categories``, ``boxes`` (n_annotations, 4) as x, y, w, h in px, ``area``
+        (n_annotations,) in px² and ``crowd`` (n_annotations,).
+
+    Raises
+    ------
+    InputError
+        The folder or a file in it is missing or not valid. All problems of all files are in
+        ``problems``.
+
+    Notes
+    -----
+    The files are in the COCO detection format. As in pycocotools and the benchmark's evaluator,
+    ``area`` is read as given (w * h where it is absent) and annotations with ``iscrowd`` are not
+    scored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import load_benchmark, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> benchmark = load_benchmark(made.benchmark_dir)
+    >>> list(benchmark.splits)
+    ['iid_test', 'inat_test', 'semantic_ood', 'train']
+    >>> len(benchmark.categories.ids)
+    175
+    >>> truth = benchmark.splits["iid_test"]
+    >>> truth.boxes.shape == (len(truth.crowd), 4)
+    True
+    >>> folder.cleanup()
     """
-    found = survey_benchmark(benchmark_dir)
-    if found.problems:
-        raise InputError(found.problems)
-    assert found.benchmark is not None
-    return found.benchmark
+    survey = survey_benchmark(benchmark_dir)
+    if survey.problems:
+        raise InputError(survey.problems)
+    assert survey.benchmark is not None
+    return survey.benchmark
 
 
 def survey_benchmark(benchmark_dir: str | Path) -> Survey:
-    """Read a benchmark folder as far as that goes. ``InputError`` where there is no folder."""
+    """Read as much of a benchmark folder as possible. ``InputError`` if there is no folder."""
     directory = Path(benchmark_dir)
-    problems: list[Problem] = []
+    problems = Problems()
     digests: dict[str, str] = {}
     if not directory.is_dir():
-        what = "a file" if directory.exists() else "no such folder"
-        wanted = "the unpacked benchmark folder"
-        cause = _instead(directory)
-        raise InputError([Problem("missing-folder", str(directory), what, wanted, cause=cause)])
+        found = "a file" if directory.exists() else "no such folder"
+        expected = "the unpacked benchmark folder"
+        cause = _hint(directory)
+        raise InputError([Problem("missing-folder", str(directory), found, expected, cause=cause)])
     taxonomy = read_taxonomy(directory / TAXONOMY, digests, problems)
     folder = directory / ANNOTATIONS
     files = sorted(folder.glob("*.json"))
     if not files:
-        problems.append(
-            Problem(
-                "missing-file",
-                ANNOTATIONS.as_posix(),
-                "no .json file",
-                "COCO annotation files",
-                cause=f"{directory} is not the unpacked benchmark: {_instead(directory)}",
-            )
+        problems.add(
+            "missing-file",
+            "no .json file",
+            "COCO annotation files",
+            file=ANNOTATIONS.as_posix(),
+            cause=f"{directory} is not the unpacked benchmark: {_hint(directory)}",
         )
-    problems += _nearly_splits(folder)
+    _check_names(folder, problems)
     raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
     names = _category_names(raws, problems)
     ids = np.array(sorted(names), np.int64)
     if len(raws) == len(files) and all(raw.whole for raw in raws):
-        problems += [problem for raw in raws for problem in _unknown_categories(raw, ids)]
+        for raw in raws:
+            _check_categories(raw, ids, problems)
     benchmark = None
     if raws:
-        sound = [_sound_part(raw, ids) for raw in raws] if problems else raws
-        benchmark = _assemble(sound, names, taxonomy, digests)
-        problems += _odd_bands(benchmark)
-    return Survey(benchmark, tuple(raws), taxonomy, tuple(problems))
+        valid = [_valid_part(raw, ids) for raw in raws] if problems else raws
+        benchmark = _assemble(valid, names, taxonomy, digests)
+        _check_bands(benchmark, problems)
+    return Survey(benchmark, tuple(raws), taxonomy, tuple(problems.all()))
 
 
-def _instead(directory: Path) -> str:
-    """What is there instead of a benchmark."""
-    from benchmark_eval.inputs.path_hints import benchmark_absence
+def _hint(directory: Path) -> str:
+    from benchmark_eval.inputs.path_hints import benchmark_hint
 
-    return benchmark_absence(directory)
+    return benchmark_hint(directory)
 
 
-def _nearly_splits(folder: Path) -> Iterator[Problem]:
-    """Files that a file system without case would take for those of a split."""
-    wanted = {f"{name}.json" for name in KNOWN_SPLITS}
+def _check_names(folder: Path, problems: Problems) -> None:
+    """Report files whose names differ from those of the splits only by case."""
+    expected = {f"{name}.json" for name in KNOWN_SPLITS}
     for name in sorted(path.name for path in folder.glob("*")):
         meant = name.lower()
-        if name not in wanted and meant in wanted:
-            yield Problem(
+        if name not in expected and meant in expected:
+            problems.add(
                 "split-file-name",
-                (ANNOTATIONS / name).as_posix(),
                 f"a file named {name!r}",
                 f"{meant!r}, or a name that differs by more than case",
+                file=(ANNOTATIONS / name).as_posix(),
                 cause=f"not read as the split {meant.removesuffix('.json')}",
             )
 
@@ -216,7 +257,7 @@ def _assemble(
     taxonomy: dict[str, dict[str, str]],
     digests: dict[str, str],
 ) -> Benchmark:
-    """All files as one benchmark; every annotation points at an image and a category."""
+    """All files as one benchmark; every annotation has a known image and category."""
     ids = np.array(sorted(names), np.int64)
     ordered = [names[i] for i in ids.tolist()]
     ranks = {
@@ -244,24 +285,24 @@ def _assemble(
     )
     splits = {raw.name: _split_truth(raw, categories) for raw in raws}
     known = {name: splits[name] for name in KNOWN_SPLITS if name in splits}
-    told = {raw.name: raw.description for raw in raws if raw.description}
-    description = next((told[name] for name in KNOWN_SPLITS if name in told), "")
+    descriptions = {raw.name: raw.description for raw in raws if raw.description}
+    description = next((descriptions[n] for n in KNOWN_SPLITS if n in descriptions), "")
     return Benchmark(categories, known, train, digests, description)
 
 
-def _odd_bands(benchmark: Benchmark) -> Iterator[Problem]:
-    """Distance bands of unseen species that are none of the three."""
+def _check_bands(benchmark: Benchmark, problems: Problems) -> None:
+    """Report held-out species with an unknown distance band."""
     if "semantic_ood" not in benchmark.splits:
         return
     categories = benchmark.categories
     for row in benchmark.splits["semantic_ood"].listed.tolist():
         band = categories.distance_band[row]
         if band and band not in OOD_BANDS:
-            yield Problem(
+            problems.add(
                 "distance-band",
-                TAXONOMY,
                 repr(band),
                 f"blank or one of {', '.join(OOD_BANDS)}",
-                categories.names[row],
-                "distance_band_vs_trainable",
+                file=TAXONOMY,
+                record=categories.names[row],
+                field="distance_band_vs_trainable",
             )

@@ -1,7 +1,7 @@
-"""Reading the benchmark's COCO annotation files: typed and quick, or fault by fault.
+"""Reading the benchmark's COCO annotation files.
 
-The typed decoder stops at the first fault; only then is the file read again by a tolerant
-reader, which names every fault of every record.
+A fast typed decoder reads valid files. It stops at the first problem; only then does a slower
+tolerant reader read the file again and report every problem of every record.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from benchmark_eval.core.arrays import (
     whole_column,
 )
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_or_report
 
 MEMORY_PER_BYTE = 8.0
-"""Memory that reading an annotation file takes for each of its bytes, its records all at once."""
+"""Memory needed per byte of an annotation file, as all its records are decoded at once."""
 
 
 class _Image(msgspec.Struct, gc=False):
-    # numbers are floats here, so that a record is as long as any other
+    # floats only, so that all records are encoded with the same length (``NumberColumns``)
     id: float
     width: float = math.nan
     height: float = math.nan
@@ -63,13 +63,13 @@ class _Coco(msgspec.Struct):
 
 
 _Numbers = dict[str, NDArray[Any]]
-"""Columns by field: ids as integers, all else as floats, NaN where a field is not there."""
+"""Columns by field: ids as integers, all else as floats, NaN for a missing field."""
 _IDS = ("id", "image_id", "category_id")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a COCO file holds."""
+class _Content:
+    """The content of a COCO file."""
 
     images: _Numbers
     annotations: _Numbers
@@ -77,8 +77,8 @@ class _Found:
     info: Any
 
 
-def _typed(data: bytes) -> _Found:
-    """A sound file; ``msgspec.DecodeError`` at the first fault."""
+def _typed(data: bytes) -> _Content:
+    """Decode a valid file; ``msgspec.DecodeError`` at the first problem."""
     coco = msgspec.json.decode(data, type=_Coco)
     images: _Numbers = dict(NumberColumns(_Image).of(coco.images))
     annotations: _Numbers = dict(NumberColumns(_Annotation).of(coco.annotations))
@@ -87,11 +87,11 @@ def _typed(data: bytes) -> _Found:
     crowd = annotations["iscrowd"]
     if not ((crowd == 0) | (crowd == 1)).all():
         raise msgspec.ValidationError("iscrowd is neither 0 nor 1")
-    return _Found(images, annotations, coco.categories, coco.info)
+    return _Content(images, annotations, coco.categories, coco.info)
 
 
 def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numbers:
-    """Records, each the values of its fields in order, as columns."""
+    """Records as columns; each record holds the values of its fields in order."""
     fields = zip(*rows, strict=True) if rows else [()] * len(record.__struct_fields__)
     table: _Numbers = {}
     for name, values in zip(record.__struct_fields__, fields, strict=True):
@@ -102,7 +102,7 @@ def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numb
 
 @dataclass(frozen=True, slots=True)
 class RawSplit:
-    """A split's file as columns, ids not yet joined with anything."""
+    """A split's file as columns, with the ids of the file."""
 
     name: str
     file: str
@@ -117,54 +117,45 @@ class RawSplit:
     area: Floats
     crowd: Bools
     description: str = ""
-    """What the file's ``info`` says of itself, on one line."""
+    """The dataset description in the file's ``info``, on one line."""
     whole: bool = True
     """Whether every image and category record could be read."""
 
 
-class _Tolerant:
-    """Reads a COCO file that the typed decoder refused, naming every fault of every record.
+class _TolerantReader:
+    """Reads a COCO file that the typed decoder rejected and reports every problem.
 
-    Records whose ids are no ids are left out; any other faulty value becomes a harmless one, so
-    that faults that need the whole file can be looked for all the same.
+    Records with invalid ids are dropped. Any other invalid value is replaced by a valid one, so
+    that the checks of the whole file can still run.
     """
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.problems: list[Problem] = []
-        self.lost = False
+    def __init__(self, problems: Problems) -> None:
+        self.problems = problems
+        self.incomplete = False
 
-    def fault(
-        self, kind: str, record: str, name: str, found: str, wanted: str, cause: str = ""
-    ) -> None:
-        self.problems.append(Problem(kind, self.file, found, wanted, record, name, cause))
-
-    def read(self, data: bytes) -> _Found | None:
+    def read(self, data: bytes) -> _Content | None:
         try:
             tree = plain_json(data)
         except ValueError as error:
-            self.fault(
+            self.problems.add(
                 "not-json",
-                "",
-                "",
                 str(error)[:200],
                 "a COCO JSON object",
-                "a half-written or damaged file",
+                cause="truncated or damaged file",
             )
             return None
         if not isinstance(tree, dict):
-            self.fault("not-coco", "", "", f"a JSON {type(tree).__name__}", "a COCO JSON object")
+            self.problems.add("not-coco", f"a JSON {type(tree).__name__}", "a COCO JSON object")
             return None
         parts: dict[str, list[Any]] = {}
         for key in ("images", "annotations", "categories"):
             if not isinstance(tree.get(key), list):
-                self.fault(
+                self.problems.add(
                     "not-coco",
-                    "",
-                    key,
                     show(tree.get(key)),
                     f"a list of {key}",
-                    "not a COCO detection file",
+                    field=key,
+                    cause="not a COCO detection file",
                 )
             else:
                 parts[key] = tree[key]
@@ -173,8 +164,8 @@ class _Tolerant:
         categories = [self._category(i, r) for i, r in enumerate(parts.get("categories", []))]
         if len(parts) < 3:
             return None
-        self.lost = None in images or None in categories
-        return _Found(
+        self.incomplete = None in images or None in categories
+        return _Content(
             _table(_Image, [i for i in images if i]),
             _table(_Annotation, [a for a in annotations if a]),
             [c for c in categories if c],
@@ -184,21 +175,24 @@ class _Tolerant:
     def _record(self, kind: str, index: int, record: object) -> dict[str, Any] | None:
         if isinstance(record, dict):
             return record
-        self.fault("record-shape", f"{kind} record {index}", "", show(record), "a JSON object")
+        self.problems.add(
+            "record-shape", show(record), "a JSON object", record=f"{kind} record {index}"
+        )
         return None
 
     def _ids(self, record: dict[str, Any], where: str, *names: str) -> list[int] | None:
-        """The ids of these names; None where one is no id."""
-        found = [as_id(record.get(name)) for name in names]
-        for name, value in zip(names, found, strict=True):
+        """The ids in these fields; None if one is invalid."""
+        ids = [as_id(record.get(name)) for name in names]
+        for name, value in zip(names, ids, strict=True):
             if value is None:
-                self.fault("id-type", where, name, show(record.get(name)), "an integer of 64 bits")
-        return None if None in found else [value for value in found if value is not None]
+                found, expected = show(record.get(name)), "a 64-bit integer"
+                self.problems.add("id-type", found, expected, record=where, field=name)
+        return None if None in ids else [value for value in ids if value is not None]
 
     def _size(self, record: dict[str, Any], where: str, name: str) -> float | None:
         value = record.get(name)
         if value is not None and not is_number(value):
-            self.fault("size-type", where, name, show(value), "a number of px")
+            self.problems.add("size-type", show(value), "a number (px)", record=where, field=name)
             return None
         return value
 
@@ -218,7 +212,7 @@ class _Tolerant:
             return None
         name = entry.get("name")
         if not isinstance(name, str):
-            self.fault("name-type", where, "name", show(name), "text")
+            self.problems.add("name-type", show(name), "text", record=where, field="name")
         ids = self._ids(entry, where, "id")
         return _Category(ids[0], name) if ids and isinstance(name, str) else None
 
@@ -229,23 +223,22 @@ class _Tolerant:
         where = f"annotation {show(entry['id'])}" if "id" in entry else f"annotation record {index}"
         box = entry.get("bbox")
         if not (isinstance(box, list) and len(box) == 4 and all(is_number(v) for v in box)):
-            self.fault(
-                "bbox-type", where, "bbox", show(box), "four finite numbers [x, y, w, h] in px"
-            )
+            expected = "four finite numbers [x, y, w, h] in px"
+            self.problems.add("bbox-type", show(box), expected, record=where, field="bbox")
             box = [0.0, 0.0, 1.0, 1.0]
         crowd = entry.get("iscrowd")
         if "iscrowd" not in entry:
-            self.fault(
+            self.problems.add(
                 "iscrowd-missing",
-                where,
-                "iscrowd",
-                "no iscrowd",
+                'missing field "iscrowd"',
                 "0 or 1 (crowd-aware annotations needed)",
-                "annotations of version 1, or stripped by a converter",
+                record=where,
+                field="iscrowd",
+                cause="annotations of version 1, or removed by a converter",
             )
             crowd = 0
         elif crowd not in (0, 1):
-            self.fault("iscrowd-value", where, "iscrowd", show(crowd), "0 or 1")
+            self.problems.add("iscrowd-value", show(crowd), "0 or 1", record=where, field="iscrowd")
             crowd = 0
         area = self._size(entry, where, "area")
         ids = self._ids(entry, where, "id", "image_id", "category_id")
@@ -254,10 +247,10 @@ class _Tolerant:
         return (*ids, [float(v) for v in box], int(crowd == 1), area)
 
 
-def _columns(name: str, file: str, coco: _Found, *, whole: bool) -> RawSplit:
+def _columns(name: str, file: str, coco: _Content, *, whole: bool) -> RawSplit:
     annotations, images = coco.annotations, coco.images
     box, area = annotations["bbox"], annotations["area"]
-    with np.errstate(over="ignore", invalid="ignore"):  # told with the other bad boxes
+    with np.errstate(over="ignore", invalid="ignore"):  # reported with the other invalid boxes
         computed = box[:, 2] * box[:, 3]
     return RawSplit(
         name=name,
@@ -283,98 +276,78 @@ def _description(info: object) -> str:
 
 
 def _repeated(values: Ints) -> Ints:
-    """Values that stand more than once, ascending."""
+    """Values that occur more than once, ascending."""
     unique, count = np.unique(values, return_counts=True)
     return unique[count > 1]
 
 
-def _check_columns(raw: RawSplit) -> list[Problem]:
-    """Faults that need the whole file: repeated ids, dangling references, bad sizes."""
-    problems: list[Problem] = []
-
-    def fault(kind: str, record: str, name: str, found: str, wanted: str, cause: str = "") -> None:
-        problems.append(Problem(kind, raw.file, found, wanted, record, name, cause))
-
-    for value in _repeated(raw.annotation_ids):
-        fault(
-            "duplicate-annotation-id",
-            f"annotation {value}",
-            "id",
-            f"annotation id {value} used twice",
-            "each annotation id once",
-        )
-    for value in _repeated(raw.image_ids):
-        fault(
-            "duplicate-image-id",
-            f"image {value}",
-            "id",
-            f"image id {value} used twice",
-            "each image id once",
-        )
-    for value in _repeated(raw.category_ids):
-        fault(
-            "duplicate-category-id",
-            f"category {value}",
-            "id",
-            f"category id {value} used twice",
-            "each category id once",
-        )
+def _check_columns(raw: RawSplit, problems: Problems) -> None:
+    """Report duplicate ids, unknown images and invalid boxes and areas."""
+    for kind, what, ids in (
+        ("duplicate-annotation-id", "annotation", raw.annotation_ids),
+        ("duplicate-image-id", "image", raw.image_ids),
+        ("duplicate-category-id", "category", raw.category_ids),
+    ):
+        for value in _repeated(ids):
+            problems.add(
+                kind,
+                f"{what} id {value} used twice",
+                f"each {what} id once",
+                record=f"{what} {value}",
+                field="id",
+            )
     dangling = np.flatnonzero(~np.isin(raw.image, raw.image_ids)) if raw.whole else ()
     for row in dangling:
-        fault(
+        problems.add(
             "annotation-image-unknown",
-            f"annotation {raw.annotation_ids[row]}",
-            "image_id",
             f"image {raw.image[row]}",
-            "an id of this file's images",
+            "the id of an image of this file",
+            record=f"annotation {raw.annotation_ids[row]}",
+            field="image_id",
         )
     bad = ~finite_boxes(raw.boxes) | (raw.boxes[:, 2:] < 0).any(axis=1)
     for row in np.flatnonzero(bad):
-        fault(
+        problems.add(
             "annotation-box",
-            f"annotation {raw.annotation_ids[row]}",
-            "bbox",
             show(raw.boxes[row].tolist()),
-            "finite x, y and w, h >= 0 in px",
+            "finite x, y, w, h in px with w, h >= 0",
+            record=f"annotation {raw.annotation_ids[row]}",
+            field="bbox",
         )
     for row in np.flatnonzero(~bad & (~np.isfinite(raw.area) | (raw.area < 0))):
-        fault(
+        problems.add(
             "annotation-area",
-            f"annotation {raw.annotation_ids[row]}",
-            "area",
             show(float(raw.area[row])),
             "a finite area >= 0 in px²",
+            record=f"annotation {raw.annotation_ids[row]}",
+            field="area",
         )
-    return problems
 
 
 def read_split(
-    directory: Path, file: Path, digests: dict[str, str], problems: list[Problem]
+    directory: Path, file: Path, digests: dict[str, str], problems: Problems
 ) -> RawSplit | None:
-    """One split's file as columns, its faults added to ``problems``.
+    """One split's file as columns; its problems are added to ``problems``.
 
-    ``None`` where they leave nothing to read; otherwise the columns of a faulty file hold its
-    sound records, good for looking on and for nothing else.
-
-    The file's SHA-256 goes into ``digests`` under its path relative to the benchmark folder.
+    ``None`` if nothing can be read. The columns of an invalid file hold its valid records: enough
+    for further checks, never for scoring. The file's SHA-256 is added to ``digests`` under its
+    path relative to the benchmark folder.
     """
     name = file.relative_to(directory).as_posix()
-    try:
-        data = read_input(file, memory_per_byte=MEMORY_PER_BYTE)
-    except OSError as error:
-        problems.append(
-            Problem("unreadable", name, error.strerror or str(error), "a readable file")
-        )
+    data = read_or_report(file, problems, file=name, memory_per_byte=MEMORY_PER_BYTE)
+    if data is None:
         return None
     digests[name] = hashlib.sha256(data).hexdigest()
+    found = Problems(name)
+    raw: RawSplit | None = None
     try:
         raw = _columns(file.stem, name, _typed(data), whole=True)
     except (msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError):
-        tolerant = _Tolerant(name)
-        sound = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
-        problems += tolerant.problems
-        if sound is None:
-            return None
-        raw = _columns(file.stem, name, sound, whole=not tolerant.lost)
-    problems += _check_columns(raw)
+        tolerant = _TolerantReader(found)
+        content = tolerant.read(data.removeprefix(b"\xef\xbb\xbf"))
+        if content is not None:
+            raw = _columns(file.stem, name, content, whole=not tolerant.incomplete)
+    if raw is not None:
+        _check_columns(raw, found)
+    problems.extend(found.all())
     return raw

@@ -1,9 +1,8 @@
 """The configuration of a sweep: from a YAML file or ``--config`` to typed, checked options.
 
-``schemas/config.schema.json`` is the one home of keys, defaults and allowed values. What a
-command line hands over as text (``allow_missing=false``, ``splits=iid_test,inat_test``) becomes
-the type the schema wants first; whatever is odd after that is an error, and all errors of a
-configuration are told together.
+``schemas/config.schema.json`` defines keys, defaults and allowed values. Text from the command line
+(``allow_missing=false``, ``splits=iid_test,inat_test``) is first converted to the type in the
+schema. All problems of a configuration are reported together.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import parse_yaml, read_input
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import parse_yaml, read_input, unreadable
 
 RENAMED = {"own_metrics": "custom_metrics"}
-"""Keys of earlier versions and what they are called now; the old ones are refused by name."""
+"""Keys of earlier versions and their new names; the old keys are rejected with a hint."""
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
 _MAX_SHOWN = 60
@@ -32,9 +31,9 @@ _MAX_SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A valid configuration. Paths are as given: relative ones start at the working directory.
+    """A valid configuration. Relative paths start at the working directory.
 
-    ``splits`` and ``plot_formats`` stand in the schema's order, however they were given.
+    ``splits`` and ``plot_formats`` are in the order of the schema.
     """
 
     benchmark_dir: Path | None
@@ -50,7 +49,7 @@ class Config:
     plot_formats: tuple[str, ...]
 
     def unset(self) -> list[str]:
-        """The keys without which there is no sweep and that nobody has set."""
+        """The keys that a sweep needs and that are not set."""
         return [key for key in ("benchmark_dir", "manifest") if getattr(self, key) is None]
 
 
@@ -63,12 +62,12 @@ def config_schema() -> dict[str, Any]:
 
 
 def normalise_config(raw: object, *, source: str = "config") -> Config:
-    """Give every option its type and default, and check it against the schema.
+    """Apply types and defaults, and check every option against the schema.
 
-    ``source`` names the configuration in messages. Raises InputError with every problem: unknown
-    keys (with the nearest known one), wrong types, values outside what is allowed.
+    ``source`` names the configuration in messages. InputError lists every problem: unknown keys
+    (with the most similar known one), wrong types, values that are not allowed.
     """
-    problems: list[Problem] = []
+    problems = Problems(source)
     if raw is None:
         raw = {}
     if not isinstance(raw, Mapping):
@@ -83,30 +82,24 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
             cause = f"did you mean {near[0]!r}?" if near else ""
             if key in RENAMED:
                 cause = f"renamed to {RENAMED[str(key)]!r}"
-            problems.append(
-                Problem(
-                    "config-key",
-                    source,
-                    f"the unknown key {_show(key)}",
-                    f"keys out of {', '.join(properties)}",
-                    cause=cause,
-                )
+            problems.add(
+                "config-key",
+                f"unknown key {_show(key)}",
+                f"one of {', '.join(properties)}",
+                cause=cause,
             )
             continue
         values[key] = _coerced(value, properties[key])
         if not _fits(values[key], properties[key]):
-            problems.append(
-                Problem(
-                    "config-value",
-                    source,
-                    _show(value),
-                    _wanted(properties[key]),
-                    field=key,
-                    cause=_cause(value, properties[key]),
-                )
+            problems.add(
+                "config-value",
+                _show(value),
+                _expected(properties[key]),
+                field=key,
+                cause=_cause(value, properties[key]),
             )
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     for key in ("splits", "plot_formats"):
         values[key] = tuple(v for v in properties[key]["items"]["enum"] if v in values[key])
     for key in ("benchmark_dir", "predictions_dir", "manifest", "custom_metrics"):
@@ -116,32 +109,31 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
 
 
 def read_config(path: str | Path) -> Config:
-    """Read a YAML configuration file; InputError for what is unreadable, no YAML or not valid."""
+    """Read a YAML configuration file; InputError if it is unreadable, not YAML or not valid."""
     return normalise_config(read_yaml(path), source=str(path))
 
 
 def require_keys(path: str | Path) -> None:
-    """``InputError`` where a file is no YAML with keys, whichever they are."""
+    """``InputError`` unless a file is a YAML mapping of any keys."""
     if not isinstance(read_yaml(path), Mapping):
-        wanted = "keys with values, such as those of the config that comes with the workflow"
-        raise InputError([Problem("not-yaml", str(path), "no keys at its top level", wanted)])
+        expected = "keys with values, as in config/config.yaml of the workflow"
+        raise InputError([Problem("not-yaml", str(path), "no keys at its top level", expected)])
 
 
 def read_yaml(path: str | Path) -> object:
-    """What a YAML file holds; InputError for what is unreadable or no YAML."""
+    """The content of a YAML file; InputError if it is unreadable or not YAML."""
     path = Path(path)
     try:
         return parse_yaml(read_input(path).decode("utf-8"))
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a YAML file")]) from fault
-    except ValueError as fault:
-        wanted = "a YAML file in UTF-8"
-        raise InputError([Problem("not-yaml", str(path), str(fault), wanted)]) from fault
+    except OSError as error:
+        raise InputError([unreadable(path, error, "a YAML file")]) from error
+    except ValueError as error:
+        expected = "a YAML file in UTF-8"
+        raise InputError([Problem("not-yaml", str(path), str(error), expected)]) from error
 
 
 def _coerced(value: object, rules: Mapping[str, Any]) -> object:
-    """Text from a command line as the type that the schema wants; anything else untouched."""
+    """Text from a command line as the type in the schema; any other value unchanged."""
     kind = rules.get("type")
     if kind == "array" and isinstance(value, str):
         inner = value.strip()
@@ -160,34 +152,36 @@ def _coerced(value: object, rules: Mapping[str, Any]) -> object:
 
 
 def _fits(value: object, rules: Mapping[str, Any]) -> bool:
-    """Whether a value is what its entry in the schema says, and no oddity that a schema passes."""
+    """Whether a value fits the schema and is neither non-finite nor a blank text."""
     import jsonschema
 
-    odd = (isinstance(value, float) and not math.isfinite(value)) or (
+    unusable = (isinstance(value, float) and not math.isfinite(value)) or (
         isinstance(value, str) and (not value.strip() or "\0" in value)
     )
-    return not odd and bool(jsonschema.Draft202012Validator(rules).is_valid(value))
+    return not unusable and bool(jsonschema.Draft202012Validator(rules).is_valid(value))
 
 
-def _wanted(rules: Mapping[str, Any]) -> str:
-    """What the schema allows, in words."""
+def _expected(rules: Mapping[str, Any]) -> str:
+    """What the schema allows, for messages."""
     if "enum" in rules:
         return f"one of {', '.join(rules['enum'])}"
     if rules["type"] == "array":
-        return f"a list out of {', '.join(rules['items']['enum'])}, each at most once"
+        return f"a list of {', '.join(rules['items']['enum'])}, each at most once"
     if rules["type"] == "boolean":
         return "true or false"
     if rules["type"] == "number":
-        return f"a number above {rules['exclusiveMinimum']} and up to {rules['maximum']}"
+        return f"a number in ({rules['exclusiveMinimum']}, {rules['maximum']}]"
     return "a path"
 
 
 def _cause(value: object, rules: Mapping[str, Any]) -> str:
     is_path = "string" in (rules.get("type") or ())
     if is_path and isinstance(value, (int, float)):
-        return "a bare number or true/false is no text in YAML: quote it, or write ./ before it"
+        return (
+            "an unquoted number or true/false is not text in YAML: quote it, or write ./ before it"
+        )
     if value is None:
-        return "the key stands without a value: remove it for the default"
+        return "a key without a value: remove it for the default"
     return ""
 
 

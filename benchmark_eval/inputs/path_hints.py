@@ -1,6 +1,6 @@
-"""What lies near a prediction file or a benchmark that is not where it was looked for.
+"""Hints for missing files and folders: what exists nearby under a similar name or path.
 
-Only names are looked at, in the folder itself and one folder deeper and higher.
+Only names are compared, in the folder itself and one level below and above it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from benchmark_eval.core.text import some_of
 from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, TAXONOMY, file_names
 
 MOST_NAMES = 2_000
-"""Names of a folder that are looked at."""
+"""Names of a folder that are compared."""
 HINTED = 60
-"""Missing files of one run that are looked for elsewhere; the others are most likely alike."""
+"""Missing files of a run that get a hint; the others usually have the same cause."""
 _NAMED = 5
 _NEAR = 3
 Known = dict[Path, str]
-"""What is near folders that do not exist."""
+"""The hint for each folder that does not exist."""
 _WORDS = {
     split: [
         word
@@ -33,45 +33,48 @@ _WORDS = {
     ]
     for split in KNOWN_SPLITS
 }
-"""The words of each split's name that no other split has."""
+"""The words in each split's name that no other split has."""
 
 
-def absence(
+def predictions_hint(
     folder: str | Path, split: str, others: Collection[str] = (), known: Known | None = None
 ) -> tuple[str, str]:
-    """What to say where a split's prediction file is not in ``folder``: found, likely cause.
+    """What was found instead of a split's prediction file in ``folder``, and the likely cause.
 
-    ``others`` are folders of other models, which are nobody's misspelling; ``known`` keeps the
-    causes of folders that were looked for before.
+    ``others`` are the folders of other models, which are never suggested; ``known`` caches the
+    hints for missing folders.
     """
     folder = Path(folder)
     plain, packed = file_names(split)
     if not folder.is_dir():
         if folder.exists():
-            return f"{_path(folder)} is no folder", ""
+            return f"{_path(folder)}, which is not a folder", ""
         known = {} if known is None else known
         if folder not in known:
-            known[folder] = folder_absence(folder, others)
+            known[folder] = folder_hint(folder, others)
         return f"no folder {_path(folder)}", known[folder]
     found = f"no such file, nor {packed}"
     names = _names(folder)
-    near = [name for name in names if _serves(name, split) and (folder / name).is_file()]
+    near = [name for name in names if _matches(name, split) and (folder / name).is_file()]
     if near:
         near.sort(key=lambda name: -difflib.SequenceMatcher(None, name, plain).ratio())
-        return found, f"the folder holds {_listing(near, _NEAR)}: the same under another name?"
-    homes = [folder / name for name in names if (folder / name).is_dir()]
-    for where, places in (("deeper", homes), ("higher", [folder.absolute().parent])):
-        there = [at / name for at in places for name in (plain, packed) if (at / name).is_file()]
-        if there:
-            return found, f"it lies one folder {where}: {_path(there[0])}"
+        return (
+            found,
+            f"the folder holds {_listing(near, _NEAR)}: the same file under another name?",
+        )
+    subfolders = [folder / name for name in names if (folder / name).is_dir()]
+    for where, places in (("below", subfolders), ("above", [folder.absolute().parent])):
+        files = [at / name for at in places for name in (plain, packed) if (at / name).is_file()]
+        if files:
+            return found, f"the file is one level {where}: {_path(files[0])}"
     return found, f"the folder holds {_listing(names, _NAMED)}"
 
 
 def with_hints(problems: Iterable[Problem], others: Iterable[Path] = ()) -> list[Problem]:
-    """The same problems, the first ``HINTED`` missing prediction files with what is near them.
+    """The same problems, the first ``HINTED`` missing prediction files with a hint.
 
-    ``others`` are the folders of all models of the manifest: each holds the predictions of its own
-    row, so that none is named as what another one may mean.
+    ``others`` are the folders of all models of the manifest, which are never suggested for the
+    folder of another model.
     """
     hinted: list[Problem] = []
     taken = {os.path.abspath(folder) for folder in others}  # noqa: PTH100  (thousands)
@@ -81,7 +84,7 @@ def with_hints(problems: Iterable[Problem], others: Iterable[Path] = ()) -> list
         if problem.kind == "missing-predictions" and left:
             left -= 1
             path = Path(problem.file)
-            found, cause = absence(
+            found, cause = predictions_hint(
                 path.parent, path.name.removesuffix("_predictions.json"), taken, known
             )
             hinted.append(replace(problem, found=found, cause=cause))
@@ -90,19 +93,19 @@ def with_hints(problems: Iterable[Problem], others: Iterable[Path] = ()) -> list
     return hinted
 
 
-def benchmark_absence(folder: str | Path) -> str:
-    """What is there instead of a benchmark: the likely cause, in words."""
+def benchmark_hint(folder: str | Path) -> str:
+    """The likely cause if a folder is not a benchmark."""
     folder = Path(folder)
     if not folder.is_dir():
-        return folder_absence(folder, fits=_is_benchmark)
+        return folder_hint(folder, fits=_is_benchmark)
     names = _names(folder)
     inside = [folder / name for name in names if _is_benchmark(folder / name)]
     if inside:
-        return f"the benchmark lies one folder deeper: {_path(inside[0])}"
+        return f"the benchmark is one level below: {_path(inside[0])}"
     above = folder.absolute()
     for higher in islice(above.parents, len(ANNOTATIONS.parts)):
         if _is_benchmark(higher):
-            return f"this is a folder of the benchmark, which is {_path(higher)}"
+            return f"this is a folder inside the benchmark {_path(higher)}"
     return f"the folder holds {_listing(names, _NAMED)}"
 
 
@@ -112,12 +115,12 @@ def _is_benchmark(folder: Path) -> bool:
     )
 
 
-def folder_absence(
+def folder_hint(
     folder: Path, others: Collection[str] = (), fits: Callable[[Path], bool] = Path.is_dir
 ) -> str:
-    """What is near a folder that does not exist, but for ``others``; nothing where it is a file.
+    """The hint for a folder that does not exist; empty if it is a file.
 
-    No folder is named as what may be meant that does not fit.
+    Only folders that are not in ``others`` and satisfy ``fits`` are suggested.
     """
     if folder.exists():
         return ""
@@ -133,20 +136,20 @@ def folder_absence(
         return (
             f"did you mean {_path(near or '')}?"
             if likely
-            else f"there is no {_path(missing)} either"
+            else f"{_path(missing)} does not exist either"
         )
     names = _names(parent)
     for name in names:
         if fits(parent / name / folder.name):
-            return f"a folder of that name lies one folder deeper: {_path(parent / name)}"
+            return f"a folder of that name is one level below, in {_path(parent / name)}"
     higher = parent.absolute().parent / folder.name
     if fits(higher):
-        return f"a folder of that name lies one folder higher: {_path(higher)}"
+        return f"a folder of that name is one level above: {_path(higher)}"
     return f"the folder {_path(parent)} holds {_listing(names, _NAMED)}"
 
 
-def file_absence(path: Path) -> str:
-    """What is near a file that does not exist; nothing where it is a folder."""
+def file_hint(path: Path) -> str:
+    """The hint for a file that does not exist; empty if it is a folder."""
     if path.exists():
         return ""
     home = path.parent if path.parent.is_dir() else _near_path(path.parent)
@@ -156,12 +159,12 @@ def file_absence(path: Path) -> str:
         if near:
             return f"did you mean {_path(home / names[near[0]])}?"
     if not path.parent.is_dir():
-        return f"there is no folder {_path(path.parent)}: {folder_absence(path.parent)}"
+        return f"no folder {_path(path.parent)}: {folder_hint(path.parent)}"
     return f"the folder {_path(path.parent)} holds {_listing(_names(path.parent), _NAMED)}"
 
 
 def _near_path(path: Path, others: Collection[str] = ()) -> Path | None:
-    """A folder with nearly the name of ``path``, in its folder or in one with nearly that name."""
+    """A folder with a name similar to ``path``, in the same folder or one with a similar name."""
     home: Path | None = path.parent
     if home == path:
         return None
@@ -169,12 +172,12 @@ def _near_path(path: Path, others: Collection[str] = ()) -> Path | None:
         home = _near_path(home)
     if home is None:
         return None
-    there = home / path.name
-    return there if there.is_dir() else _near_name(there, others)
+    moved = home / path.name
+    return moved if moved.is_dir() else _near_name(moved, others)
 
 
 def _near_name(path: Path, others: Collection[str] = ()) -> Path | None:
-    """A folder beside ``path`` with nearly its name, but for ``others``."""
+    """A folder beside ``path`` with a similar name that is not in ``others``."""
     home = os.path.abspath(path.parent)  # noqa: PTH100  (as those of ``others``)
     names = {
         name.lower(): name
@@ -185,20 +188,20 @@ def _near_name(path: Path, others: Collection[str] = ()) -> Path | None:
     return path.with_name(names[near[0]]) if near else None
 
 
-def _serves(name: str, split: str) -> bool:
-    """Whether a file's name speaks of the split, and of no other."""
+def _matches(name: str, split: str) -> bool:
+    """Whether a file's name refers to the split and to no other."""
     if any(name in file_names(other) for other in KNOWN_SPLITS):
         return False
     text = name.lower()
-    spoken = [other for other, words in _WORDS.items() if any(word in text for word in words)]
-    if spoken:
-        return spoken == [split]
-    wanted, _ = file_names(split)
-    return bool(difflib.get_close_matches(text, [wanted], cutoff=0.85))
+    named = [other for other, words in _WORDS.items() if any(word in text for word in words)]
+    if named:
+        return named == [split]
+    expected, _ = file_names(split)
+    return bool(difflib.get_close_matches(text, [expected], cutoff=0.85))
 
 
 def _names(folder: Path) -> list[str]:
-    """What the folder holds, in order of names."""
+    """The names in a folder, sorted."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entry.name for entry in islice(entries, MOST_NAMES))
     return []
@@ -211,6 +214,6 @@ def _listing(names: Sequence[str], most: int) -> str:
 
 
 def _path(path: str | Path) -> str:
-    """A name as it is, or spelled out where it holds what no terminal should get."""
+    """A path for messages; escaped if it has unprintable characters."""
     text = str(path)
     return text if text.isprintable() else repr(text)

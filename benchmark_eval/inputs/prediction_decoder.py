@@ -8,9 +8,8 @@ import math
 import os
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,26 +23,26 @@ from benchmark_eval.core.arrays import (
     NumberColumns,
     whole_column,
 )
-from benchmark_eval.core.duplicate_keys import has_repeated_keys, repeated
+from benchmark_eval.core.duplicate_keys import duplicates, has_duplicate_keys
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import check_size, open_input
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import check_size, open_input, unreadable
 
 PIECE = 512 * 1024
-"""Bytes of JSON text that are decoded at a time."""
+"""Bytes of JSON text decoded at a time."""
 LONGEST_RECORD = 64 * 1024 * 1024
-"""Bytes of text without the end of a record after which the file is no list of detections."""
+"""Longest record in bytes; a file with a longer one is not a list of detections."""
 MEMORY_PER_BYTE = 4.0
-"""Memory that an evaluation takes for each byte of JSON text, beside what it takes for none: some
-300 bytes a box (``make bench`` measures it), of which the text has 88 and may have fewer."""
+"""Memory that an evaluation needs per byte of JSON text, on top of a constant: about 300 bytes per
+detection (``make bench`` measures it), whose text has 88 bytes or fewer."""
 FREELY = 4 * 1024 * 1024
-"""Bytes of text that are read without asking what memory is free: numpy alone takes as much."""
+"""Bytes of text that are read without checking the free memory: numpy alone needs as much."""
 LISTING_PER_BYTE = 16.0
-"""The same for reading a faulty file as plain JSON, to list every fault."""
+"""The same for reading an invalid file as plain JSON, to list every problem."""
 MAX_LISTED = 1_000
-"""Faults of one kind in one file that are kept as text; beyond it they are only counted."""
+"""Problems of one kind in one file that are listed; further ones are counted."""
 REASONS = {
     "record-shape": "malformed",
     "duplicate-key": "malformed",
@@ -56,23 +55,25 @@ REASONS = {
     "image-id-unknown": "unknown image id",
     "category-id-unknown": "unknown category id",
 }
-"""Every fault of a record by its kind, and the reason under which a dropped record is counted."""
+"""Every kind of invalid record, and the reason under which dropped records are counted."""
 
 
 class _Prediction(msgspec.Struct, gc=False):
-    # ids are floats here: 7.0 is an id as 7 is
+    # ids are floats: 7.0 is as valid an id as 7
     image_id: float
     category_id: float
     bbox: Box
     score: float
 
 
+SCORE = "a number in [0, 1]"
+NOT_FINITE = "bbox not finite: NaN or infinity in the model's output"
 KEYS = _Prediction.__struct_fields__
 
 
 @dataclass(slots=True)
 class Columns:
-    """Readable records as columns, ids as they stand in the file."""
+    """Readable records as columns, with the ids of the file."""
 
     image_id: Ints
     category_id: Ints
@@ -80,19 +81,19 @@ class Columns:
     score: Floats
 
 
-MOST_CUTS = 100
-"""Braces that are tried for a cut in one piece; records have no more within them."""
+MOST_BRACES = 100
+"""Braces of a piece that are tried for a split; records contain fewer."""
 _BETWEEN = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 
 
 class _EndlessError(OSError):
-    """Text in which no record ends: no list of detections, however it goes on."""
+    """Text in which no record ends, so that it cannot be a list of detections."""
 
 
 class _Source:
-    """A prediction file as a stream of text that ends before memory does.
+    """A prediction file as a stream of text, uncompressed if needed.
 
-    ``OSError`` when there is more text than memory can hold the detections of, packed or not.
+    ``OSError`` as soon as memory cannot hold the detections in the text.
     """
 
     def __init__(self, path: Path, *, digest: bool) -> None:
@@ -101,7 +102,7 @@ class _Source:
         self._hash = hashlib.sha256() if digest else None
         self._stream = gzip.GzipFile(fileobj=cast("Any", self)) if self.packed else None
         self._read = 0
-        self._most: float | None = None  # not yet asked for
+        self._most: float | None = None  # not yet known
         if not self.packed:
             try:
                 self._check(os.fstat(self._file.fileno()).st_size)
@@ -119,39 +120,39 @@ class _Source:
 
     @property
     def sha256(self) -> str:
-        """The digest of the file's bytes as stored, once all are read; blank if not wanted."""
+        """The digest of the file's bytes as stored, read to the end; blank if not requested."""
         while self.read(PIECE):
             pass
         return "" if self._hash is None else self._hash.hexdigest()
 
     def read(self, size: int = -1) -> bytes:
-        """The next ``size`` bytes as they are stored (what a packed file is unpacked from)."""
+        """The next ``size`` bytes as stored (compressed in a .gz file)."""
         block = self._file.read(size)
         if self._hash is not None:
             self._hash.update(block)
         return block
 
     def text(self, size: int) -> bytes:
-        """The next ``size`` bytes of text, or what is left of it."""
+        """The next ``size`` bytes of text, or the rest."""
         block = self.read(size) if self._stream is None else self._stream.read(size)
         self._read += len(block)
         self._check(self._read)
         return block
 
     def _check(self, size: int) -> None:
-        """Refuse (``OSError``) text of ``size`` bytes where memory cannot hold its detections."""
+        """``OSError`` if memory cannot hold the detections of ``size`` bytes of text."""
         if size > FREELY and size > self._limit():
             check_size(size, MEMORY_PER_BYTE)
 
     def _limit(self) -> float:
-        """The bytes of text that there was memory for when it was first asked for."""
+        """The bytes of text for which there was memory at the first call."""
         if self._most is None:
             free = available_memory()
             self._most = math.inf if free is None else free / MEMORY_PER_BYTE
         return self._most
 
     def read_all(self) -> bytes:
-        """All text, for reading it as plain JSON; ``MemoryError`` where there is too little."""
+        """All text, for reading it as plain JSON; ``MemoryError`` if memory is too small."""
         give_back_freed_memory()
         self._most = None
         most = self._limit() * MEMORY_PER_BYTE / LISTING_PER_BYTE
@@ -164,23 +165,22 @@ class _Source:
 
 
 def _pieces(stream: _Source) -> Iterator[memoryview]:
-    """The text of a JSON list in pieces that are lists themselves, cut between two records.
+    """The text of a JSON list in pieces that are lists themselves, split between two records.
 
-    A piece lies in a buffer that the next one overwrites. A cut at ``},{`` that is not between
-    two top-level records (inside a nested list or a text)
-    leaves a piece with unbalanced brackets or quotes, which the decoder refuses; the caller
-    then falls back to reading the whole file. So a wrong cut can never give wrong records.
+    Each piece is overwritten by the next. A split at a ``},{`` inside a nested list or a string
+    leaves unbalanced brackets or quotes, which the decoder rejects; the caller then reads the
+    whole file at once. A wrong split can therefore never give wrong records.
     """
     text = bytearray()
     while block := stream.text(PIECE):
         text += block
-        cut = _last_cut(text)
-        if cut is None:
+        gap = _last_gap(text)
+        if gap is None:
             if len(text) > LONGEST_RECORD:
                 raise _EndlessError(f"{len(text):,} bytes of text without the end of a record")
             continue
-        end, start = cut[0] + 1, cut[1] - 2
-        # what stands between the two records makes room for the brackets
+        end, start = gap[0] + 1, gap[1] - 2
+        # the brackets replace the separator of the two records
         text[end] = ord("]")
         with memoryview(text) as whole, whole[: end + 1] as piece:
             yield piece
@@ -190,10 +190,10 @@ def _pieces(stream: _Source) -> Iterator[memoryview]:
         yield piece
 
 
-def _last_cut(text: bytearray) -> tuple[int, int] | None:
-    """Where the last ``},{`` of the text lies, as the span from its first brace to its last."""
+def _last_gap(text: bytearray) -> tuple[int, int] | None:
+    """The span of the last ``},{`` of the text, from its first brace to its last."""
     end = len(text)
-    for _ in range(MOST_CUTS):
+    for _ in range(MOST_BRACES):
         brace = text.rfind(b"{", 0, end)
         start = text.rfind(b"}", 0, max(brace, 0))
         if start < 0:
@@ -205,7 +205,7 @@ def _last_cut(text: bytearray) -> tuple[int, int] | None:
 
 
 def _typed_columns(stream: _Source) -> Columns:
-    """Decode piece by piece; ``msgspec.DecodeError`` at the first fault."""
+    """Decode piece by piece; ``msgspec.DecodeError`` at the first problem."""
     decoder = msgspec.json.Decoder(list[_Prediction])
     columns = NumberColumns(_Prediction)
     parts: dict[str, list[Any]] = {name: [] for name in _Prediction.__struct_fields__}
@@ -214,9 +214,9 @@ def _typed_columns(stream: _Source) -> Columns:
             found: dict[str, Any] = columns.of(decoder.decode(piece))
             for name in ("image_id", "category_id"):
                 found[name] = whole_column(found[name])
-        except msgspec.DecodeError as fault:
+        except msgspec.DecodeError as error:
             done = sum(map(len, parts["score"]))
-            raise msgspec.DecodeError(f"after {done} records: {fault}") from None
+            raise msgspec.DecodeError(f"after {done} records: {error}") from None
         _require_single_keys(piece, len(found["score"]))
         for name, column in found.items():
             parts[name].append(column)
@@ -225,17 +225,17 @@ def _typed_columns(stream: _Source) -> Columns:
 
 
 def _require_single_keys(piece: bytes | memoryview, n_records: int) -> None:
-    """``msgspec.DecodeError`` where a record has one of its keys twice: the last would count."""
+    """``msgspec.DecodeError`` if a record has a duplicate key: only the last would count."""
     try:
-        if not has_repeated_keys(piece, n_records, KEYS, plain_json):
+        if not has_duplicate_keys(piece, n_records, KEYS, plain_json):
             return
-    except ValueError as fault:
-        raise msgspec.DecodeError(str(fault)) from None
-    raise msgspec.DecodeError("a key stands twice in one record")
+    except ValueError as error:
+        raise msgspec.DecodeError(str(error)) from None
+    raise msgspec.DecodeError("a record has a duplicate key")
 
 
 def _records(data: bytes, file: str) -> list[Any]:
-    """The file as plain JSON; ``InputError`` when it is no JSON list."""
+    """The records of a file as plain JSON; ``InputError`` unless it is a JSON list."""
     try:
         tree = plain_json(data.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:
@@ -244,9 +244,9 @@ def _records(data: bytes, file: str) -> list[Any]:
                 Problem(
                     "not-json",
                     file,
-                    f"no JSON ({str(error)[:200] or type(error).__name__})",
+                    f"invalid JSON ({str(error)[:200] or type(error).__name__})",
                     "a JSON list of detections",
-                    cause="a half-written or damaged file",
+                    cause="truncated or damaged file",
                 )
             ]
         ) from None
@@ -259,81 +259,84 @@ def _records(data: bytes, file: str) -> list[Any]:
                     file,
                     f"a JSON {type(tree).__name__}" + (f" with the keys {keys}" if keys else ""),
                     "a JSON list of {image_id, category_id, bbox, score}",
-                    cause="a whole COCO file instead of its results" if keys else "",
+                    cause="a COCO annotation file instead of a list of detections" if keys else "",
                 )
             ]
         )
     return tree
 
 
-class Faults:
-    """Collects the faults of one file and which records they strike."""
+class InvalidRecords:
+    """Problems of the records of one file, and the reason under which each record is dropped."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.problems: list[tuple[int, Problem]] = []
         self.reason: dict[int, str] = {}
-        self.count: Counter[str] = Counter()
+        self._problems = Problems(file, most=MAX_LISTED)
 
-    def add(self, row: int, kind: str, name: str, found: str, wanted: str, cause: str = "") -> None:
-        """One fault of record ``row``; ``kind`` is one of ``REASONS``."""
+    def add(
+        self, row: int, kind: str, field: str, found: str, expected: str, cause: str = ""
+    ) -> None:
+        """Add a problem of record ``row``; ``kind`` is one of ``REASONS``."""
         self.reason.setdefault(row, REASONS[kind])
-        self.count[kind] += 1
-        if self.count[kind] <= MAX_LISTED:
-            where = f"record {row}"
-            self.problems.append((row, Problem(kind, self.file, found, wanted, where, name, cause)))
+        self._problems.add(kind, found, expected, record=f"record {row}", field=field, cause=cause)
 
     def in_file_order(self) -> list[Problem]:
-        """The faults by record; of a kind with very many the first ones, then how many more."""
-        told = [problem for _, problem in sorted(self.problems, key=lambda p: p[0])]
-        for kind, count in self.count.items():
-            more = count - MAX_LISTED
-            if more > 0:
-                wanted = next(p.expected for p in told if p.kind == kind)
-                told.append(Problem(kind, self.file, f"{more:,} more", wanted, times=more))
-        return told
+        """The problems by record, then for each kind the number of those that are not listed."""
+        return sorted(self._problems.all(), key=_row)
 
 
-def _tolerant_columns(data: bytes, faults: Faults) -> tuple[Columns, Ints]:
-    """Every record that has the right types, as columns, and its place in the file."""
+def _row(problem: Problem) -> float:
+    return int(problem.record.removeprefix("record ")) if problem.record else math.inf
+
+
+def _shown(record: dict[str, Any], field: str) -> str:
+    """The value of a field for messages."""
+    return show(record[field]) if field in record else f"missing field {show(field)}"
+
+
+def _tolerant_columns(data: bytes, invalid: InvalidRecords) -> tuple[Columns, Ints]:
+    """The records with the right types as columns, and their positions in the file."""
     rows: list[int] = []
     ids: list[int] = []
     kinds: list[int] = []
     boxes: list[list[float]] = []
     scores: list[float] = []
-    for row, record in enumerate(_records(data, faults.file)):
+    for row, record in enumerate(_records(data, invalid.file)):
         if not isinstance(record, dict):
-            faults.add(row, "record-shape", "", show(record), "a JSON object")
+            invalid.add(row, "record-shape", "", show(record), "a JSON object")
             continue
-        for name, values in repeated(record, KEYS):
-            found = f"{name} twice: {' and '.join(map(show, values))}"
-            faults.add(row, "duplicate-key", name, found, "each key once in a record")
+        for name, values in duplicates(record, KEYS):
+            found = f"{name} more than once: {' and '.join(map(show, values))}"
+            invalid.add(row, "duplicate-key", name, found, "each key once per record")
         numbers: dict[str, int] = {}
         for name in ("image_id", "category_id"):
             value = as_id(record.get(name))
             if value is None:
-                wanted = "an integer of this split" if name == "image_id" else "an integer"
-                found = show(record[name]) if name in record else "nothing"
-                faults.add(row, "id-type", name, found, f"{name} must be {wanted}")
+                invalid.add(row, "id-type", name, _shown(record, name), "an integer")
             else:
                 numbers[name] = value
         box = record.get("bbox")
         if not (isinstance(box, list) and len(box) == 4):
-            found = show(box) if "bbox" in record else "nothing"
-            faults.add(row, "bbox-type", "bbox", found, "four numbers [x, y, w, h] in px")
+            expected = "four numbers [x, y, w, h] in px"
+            invalid.add(row, "bbox-type", "bbox", _shown(record, "bbox"), expected)
         elif not all(isinstance(v, int | float) and not isinstance(v, bool) for v in box):
-            faults.add(row, "bbox-type", "bbox", show(box), "four numbers [x, y, w, h] in px")
+            invalid.add(row, "bbox-type", "bbox", show(box), "four numbers [x, y, w, h] in px")
         elif not all(map(is_number, box)):
-            faults.add(
-                row, "bbox-not-finite", "bbox", show(box), "finite numbers", "bbox not finite"
+            invalid.add(
+                row,
+                "bbox-not-finite",
+                "bbox",
+                show(box),
+                "finite numbers",
+                NOT_FINITE,
             )
         score = record.get("score")
         if isinstance(score, bool) or not isinstance(score, int | float):
-            found = show(score) if "score" in record else "nothing"
-            faults.add(row, "score-type", "score", found, "score must be a number")
+            invalid.add(row, "score-type", "score", _shown(record, "score"), SCORE)
         elif not is_number(score):
-            faults.add(row, "score-range", "score", show(score), "a number in [0, 1]")
-        if row not in faults.reason:
+            invalid.add(row, "score-range", "score", show(score), SCORE)
+        if row not in invalid.reason:
             assert isinstance(box, list)
             assert isinstance(score, int | float)
             rows.append(row)
@@ -352,43 +355,44 @@ def _tolerant_columns(data: bytes, faults: Faults) -> tuple[Columns, Ints]:
     )
 
 
-def read_columns(path: Path, faults: Faults, *, digest: bool) -> tuple[Columns, Ints, str]:
-    """Columns, each row's place in the file, and the digest of the file's bytes where asked."""
+def read_columns(path: Path, invalid: InvalidRecords, *, digest: bool) -> tuple[Columns, Ints, str]:
+    """Columns, each row's position in the file, and the digest of the file's bytes if requested."""
     try:
         with _Source(path, digest=digest) as stream:
             columns = _typed_columns(stream)
             return columns, np.arange(len(columns.score)), stream.sha256
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        first = str(error)  # told fault by fault below, outside the handler: no context is chained
+        first = str(
+            error
+        )  # all problems are listed below, outside the handler, without a chained context
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, faults.file, error) from None
+        raise _unreadable(path, invalid.file, error) from None
     except MemoryError:
-        raise _no_memory(faults.file, "") from None
+        raise _no_memory(invalid.file, "") from None
     try:
         with _Source(path, digest=digest) as stream:
             data, sha256 = stream.read_all(), stream.sha256
-        columns, place = _tolerant_columns(data, faults)
+        columns, place = _tolerant_columns(data, invalid)
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, faults.file, error) from None
+        raise _unreadable(path, invalid.file, error) from None
     except MemoryError:
-        raise _no_memory(faults.file, first) from None
+        raise _no_memory(invalid.file, first) from None
     return columns, place, sha256
 
 
 def _unreadable(path: Path, file: str, error: Exception) -> InputError:
-    what = getattr(error, "strerror", None) or str(error)
     cause = ""
     if path.suffix == ".gz" and not getattr(error, "errno", None):
-        cause = "a truncated or damaged gzip file"
+        cause = "truncated or damaged gzip file"
     if isinstance(error, _EndlessError):
-        cause = "no list of detections, or one made to fill the memory"
-    return InputError([Problem("unreadable", file, what, "a readable file", cause=cause)])
+        cause = "not a list of detections, or made to fill the memory"
+    return InputError([replace(unreadable(file, error), cause=cause)])
 
 
 def _no_memory(file: str, first: str) -> InputError:
-    """There is too little memory; ``first`` is the fault that the file was read again for."""
-    found, wanted = "more detections than the memory that is free holds", "less, or more memory"
+    """The error of too little memory; ``first`` is the first problem of an invalid file."""
+    found, expected = "more detections than fit in free memory", "fewer detections, or more memory"
     if first:
-        found = f"{first}, in a file too large for the memory that is free to list its faults"
-        wanted = "a JSON list of {image_id, category_id, bbox, score}"
-    return InputError([Problem("unreadable", file, found, wanted)])
+        found = f"{first}, in a file too large to list its problems in free memory"
+        expected = "a JSON list of {image_id, category_id, bbox, score}"
+    return InputError([Problem("unreadable", file, found, expected)])

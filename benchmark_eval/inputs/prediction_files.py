@@ -1,46 +1,45 @@
-"""The one finder of prediction files: where a model's predictions lie."""
+"""Finding the prediction files of models."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.inputs.config import Config
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
+from benchmark_eval.protocol import file_names
 
-SUFFIXES = (".json", ".json.gz")
 _PATH_KEYS = ("benchmark_dir", "predictions_dir", "manifest")
-_PATTERN_MARK = re.compile(r"[{}<>]")
+_WILDCARD = re.compile(r"[{}<>]")
 
 
 def pattern_problems(config: Config, manifest: Manifest) -> list[Problem]:
-    """Names and paths that Snakemake would read as its own patterns: {this}, <that>."""
-    problems: list[Problem] = []
+    """Report names and paths that Snakemake would read as wildcards: {this}, <that>."""
+    problems = Problems()
     named = [(f"config, {key}", getattr(config, key)) for key in _PATH_KEYS]
     for entry in manifest.models:
-        at = f"{manifest.path}, row {entry.row} (line {entry.line})"
+        row = f"{manifest.path}, row {entry.row} (line {entry.line})"
         named += [
-            (f"{at}, model_name", entry.model_name),
-            (f"{at}, predictions_dir", entry.predictions_dir),
-            (f"{at}, train_annotations", entry.train_annotations),
+            (f"{row}, model_name", entry.model_name),
+            (f"{row}, predictions_dir", entry.predictions_dir),
+            (f"{row}, train_annotations", entry.train_annotations),
         ]
     for where, value in named:
-        odd = _PATTERN_MARK.search(str(value or ""))
-        if odd:
-            problems.append(
-                Problem(
-                    "wildcard-character",
-                    where,
-                    repr(str(value)),
-                    f"no {odd.group()!r} in it",
-                    cause="Snakemake reads {...} and <...> in file names as its own",
-                )
+        mark = _WILDCARD.search(str(value or ""))
+        if mark:
+            problems.add(
+                "wildcard-character",
+                repr(str(value)),
+                f"a name without {mark.group()!r}",
+                file=where,
+                cause="Snakemake reads {...} and <...> in file names as wildcards",
             )
-    return problems
+    return problems.all()
 
 
 def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
@@ -55,89 +54,72 @@ def _predictions_dir(config: Config, entry: ModelEntry) -> Path:
 
 
 def model_folders(config: Config, entries: Iterable[ModelEntry]) -> list[Path]:
-    """The folders of those models that have one, by the manifest or by the config."""
+    """The folders of the models for which the manifest or the config names one."""
     named = config.predictions_dir is not None
     return [_predictions_dir(config, e) for e in entries if named or e.predictions_dir is not None]
 
 
 def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
-    """The files of one model, and what is wrong with them (absent, empty, there twice).
+    """The prediction files of one model, and a problem for each split that has none to read.
 
-    ``near_files.with_hints`` says of absent ones what lies near; most callers pass over them.
+    ``path_hints.with_hints`` adds what lies near a missing file; callers that allow missing files
+    do without.
     """
     folder = os.fspath(_predictions_dir(config, entry))
     record = f"model {entry.model_name!r}, {entry.condition}, seed {entry.seed}"
-    files: list[str] = []
-    problems: list[Problem] = []
-    for split in config.splits:
-        there = [
-            (name, size)
-            for suffix in SUFFIXES
-            if (size := _size(name := f"{folder}/{split}_predictions{suffix}")) is not None
-        ]
-        plain = f"{folder}/{split}_predictions.json"
-        if not there:
-            problems.append(
-                Problem("missing-predictions", plain, "no such file", "predictions", record)
-            )
-        elif len(there) > 1:
-            problems.append(
-                Problem(
-                    "ambiguous-predictions",
-                    plain,
-                    "this file and the same with .gz",
-                    "one of the two",
-                    record,
-                )
-            )
-        elif there[0][1] == 0:
-            problems.append(
-                Problem(
-                    "empty-predictions",
-                    there[0][0],
-                    "an empty file",
-                    "predictions",
-                    record,
-                    cause="a model that predicts nothing has a file with []",
-                )
-            )
-        else:
-            files.append(there[0][0])
-    return files, problems
-
-
-def _size(name: str) -> int | None:
-    try:
-        status = os.stat(name)  # noqa: PTH116  (thousands of files each load)
-    except OSError:
-        return None
-    return status.st_size
+    found = [_find(folder, split, record) for split in config.splits]
+    return (
+        [path for path in found if isinstance(path, str)],
+        [problem for problem in found if isinstance(problem, Problem)],
+    )
 
 
 def predictions_file(predictions_dir: str | Path, split: str) -> Path:
     """The split's file in a model's folder: ``<split>_predictions.json`` or the same with ``.gz``.
 
-    ``InputError`` when neither or both exist.
+    ``InputError`` if neither or both exist, or if it is empty.
     """
-    plain = Path(predictions_dir) / f"{split}_predictions.json"
-    packed = plain.with_name(f"{plain.name}.gz")
-    found = [path for path in (plain, packed) if path.exists()]
-    if len(found) == 2:
-        raise InputError(
-            [
-                Problem(
-                    "ambiguous-predictions",
-                    str(plain),
-                    f"{plain.name} and {packed.name}",
-                    "only one of the two",
-                    cause="a stale copy; nothing tells which one is meant",
-                )
-            ]
-        )
-    if not found:
-        from benchmark_eval.inputs.path_hints import absence
+    found = _find(os.fspath(predictions_dir), split)
+    if isinstance(found, Problem):
+        from benchmark_eval.inputs.path_hints import with_hints
 
-        what, cause = absence(predictions_dir, split)
-        wanted = f"the model's detections on {split} (an empty list [] if it found nothing)"
-        raise InputError([Problem("missing-file", str(plain), what, wanted, cause=cause)])
-    return found[0]
+        raise InputError(with_hints([found]))
+    return Path(found)
+
+
+def _find(folder: str, split: str, record: str = "") -> str | Problem:
+    """The path of the split's prediction file in a folder, or why there is none to read."""
+    plain, packed = (os.path.join(folder, name) for name in file_names(split))  # noqa: PTH118
+    sizes = {path: size for path in (plain, packed) if (size := _size(path)) is not None}
+    if not sizes:
+        expected = "the model's detections (an empty list [] if there are none)"
+        return Problem("missing-predictions", plain, "no such file", expected, record)
+    if len(sizes) == 2:
+        return Problem(
+            "ambiguous-predictions",
+            plain,
+            f"also {os.path.basename(packed)}",  # noqa: PTH119
+            "only one of the two",
+            record,
+            cause="one of them is probably a stale copy",
+        )
+    ((path, size),) = sizes.items()
+    if size == 0:
+        return Problem(
+            "empty-predictions",
+            path,
+            "an empty file",
+            "a JSON list of detections",
+            record,
+            cause="a model without detections needs a file that holds []",
+        )
+    return path
+
+
+def _size(path: str) -> int | None:
+    """Bytes of a regular file; None if nothing exists there, -1 for anything but a file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  (thousands of files per run)
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1

@@ -1,8 +1,8 @@
-"""A split's detections as columns, strictly checked against the benchmark.
+"""A split's detections as columns, strictly validated against the benchmark.
 
-The file is decoded in pieces straight into columns, so that memory follows the
-columns and not the text. The typed decoder stops at the first fault; only then does a tolerant
-pass read the file again and name every fault of every record.
+The file is decoded in pieces, directly into columns, so that memory depends on the columns and not
+on the text. The typed decoder stops at the first problem; only then does a slower tolerant pass
+read the file again and report every problem of every record.
 """
 
 from __future__ import annotations
@@ -23,14 +23,21 @@ from benchmark_eval.core.arrays import (
 )
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark, SplitTruth
-from benchmark_eval.inputs.prediction_decoder import Columns, Faults, read_columns
+from benchmark_eval.inputs.prediction_decoder import (
+    NOT_FINITE,
+    SCORE,
+    Columns,
+    InvalidRecords,
+    read_columns,
+)
 from benchmark_eval.protocol import SPECIES_SPLITS
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfVocabulary:
-    """Detections that no metric sees, as columns like those of ``Predictions``."""
+    """Detections that no metric uses, as columns like those of ``Predictions``."""
 
     image: Ints
     category: Ints
@@ -43,14 +50,13 @@ class OutOfVocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """The detections of one split that are scored, one a row, in file order.
+    """The scored detections of one split, one per row, in file order.
 
     ``image`` is a row of ``SplitTruth.image_ids``, ``category`` a row of ``Categories``;
-    ``boxes`` is (detections, 4) x, y, w, h in px; ``score`` lies in [0, 1].
+    ``boxes`` is (detections, 4) x, y, w, h in px; ``score`` is in [0, 1].
     ``out_of_vocabulary`` holds detections of categories of the benchmark that the split does not
     list (iid_test and inat_test only); no metric uses them, ``diagnostics`` does. ``dropped``
-    counts invalid records by reason, empty unless they were asked to be dropped. ``sha256`` is the
-    digest of the file's bytes as stored.
+    counts invalid records by reason. ``sha256`` is the digest of the file's bytes as stored.
     """
 
     image: Ints
@@ -66,14 +72,14 @@ class Predictions:
         return len(self.score)
 
     def with_out_of_vocabulary(self) -> Predictions:
-        """All detections, those of unlisted categories behind the others."""
-        left = self.out_of_vocabulary
+        """All detections, out-of-vocabulary ones last."""
+        extra = self.out_of_vocabulary
         return replace(
             self,
-            image=np.concatenate([self.image, left.image]),
-            category=np.concatenate([self.category, left.category]),
-            boxes=np.concatenate([self.boxes, left.boxes]),
-            score=np.concatenate([self.score, left.score]),
+            image=np.concatenate([self.image, extra.image]),
+            category=np.concatenate([self.category, extra.category]),
+            boxes=np.concatenate([self.boxes, extra.boxes]),
+            score=np.concatenate([self.score, extra.score]),
         )
 
     @property
@@ -82,32 +88,22 @@ class Predictions:
         return len(self.out_of_vocabulary)
 
 
-# --------------------------------------------------------------------------------------------
-# Decoding
-# --------------------------------------------------------------------------------------------
-
-
-# --------------------------------------------------------------------------------------------
-# Checking
-# --------------------------------------------------------------------------------------------
-
-
 def _check_values(
     columns: Columns,
-    place: Ints,
+    position: Ints,
     image: Ints,
     category: Ints,
     truth: SplitTruth,
     known_categories: Ints,
-    faults: Faults,
+    invalid: InvalidRecords,
 ) -> None:
-    """Faults of records that have the right types: unknown ids, impossible boxes, odd scores."""
+    """Report unknown ids, invalid boxes and invalid scores."""
 
-    def strike(
-        bad: Any, kind: str, name: str, found: Callable[[int], str], wanted: str, cause: str = ""
+    def add_rows(
+        bad: Any, kind: str, name: str, found: Callable[[int], str], expected: str, cause: str
     ) -> None:
         for row in np.flatnonzero(bad).tolist():
-            faults.add(int(place[row]), kind, name, found(row), wanted, cause)
+            invalid.add(int(position[row]), kind, name, found(row), expected, cause)
 
     boxes, score = columns.boxes, columns.score
     if len(image) and (image < 0).any():
@@ -115,15 +111,15 @@ def _check_values(
         unknown = columns.image_id[image < 0]
         distinct = np.unique(unknown).tolist()
         ids = ", ".join(map(str, distinct[:3])) + (", ..." if len(distinct) > 3 else "")
-        strike(
+        add_rows(
             image < 0,
             "image-id-unknown",
             "image_id",
             lambda row: f"image_id {columns.image_id[row]}",
-            f"an image of {truth.name} (its ids: {span})",
-            f"{len(unknown)} of {len(image)} records {'has' if len(unknown) == 1 else 'have'} an "
-            f"image_id ({ids}) that is not in the split: predictions of another split, or ids of "
-            "another annotation file",
+            f"an image id of {truth.name} ({span})",
+            f"{len(unknown):,} of {counted(len(image), 'record')} "
+            f"{'has' if len(unknown) == 1 else 'have'} an image_id ({ids}) that is not in "
+            "the split: predictions of another split, or image ids of another annotation file",
         )
     if (category < 0).any():
         unknown = columns.category_id[category < 0]
@@ -132,39 +128,39 @@ def _check_values(
             near = "0-based category ids, or "
         elif (unknown == known_categories.max(initial=0) + 1).all():
             near = "category ids shifted by one, or "
-        strike(
+        add_rows(
             category < 0,
             "category-id-unknown",
             "category_id",
             lambda row: f"category_id {columns.category_id[row]} not in benchmark",
-            "a category id of some split file",
-            f"{near}class numbers of the model instead of the benchmark's ids",
+            "a category id of a split file",
+            f"{near}the model's class indices instead of the benchmark's category ids",
         )
-    strike(
+    add_rows(
         ~finite_boxes(boxes),
         "bbox-not-finite",
         "bbox",
         lambda row: str(boxes[row].tolist()),
         "finite numbers",
-        "bbox not finite",
+        NOT_FINITE,
     )
-    strike(
+    add_rows(
         (boxes[:, 2:] < 0).any(axis=1),
         "bbox-negative",
         "bbox",
         lambda row: str(boxes[row].tolist()),
         "w >= 0 and h >= 0 in px",
-        "corners in the wrong order, or x2, y2 where w, h belong",
+        "corners in the wrong order, or x2, y2 instead of w, h",
     )
     out = ~((score >= 0) & (score <= 1))
     percent = bool(len(score)) and float(np.nanmax(score)) > 1 and float(np.nanmax(score)) <= 100
-    strike(
+    add_rows(
         out,
         "score-range",
         "score",
-        lambda row: f"score {score[row]:g} outside [0,1]",
-        "a confidence in [0, 1]",
-        "percent instead of shares" if percent else "logits or an unbounded score",
+        lambda row: f"{score[row]:g}",
+        SCORE,
+        "percentages instead of fractions" if percent else "logits or an unbounded score",
     )
 
 
@@ -176,13 +172,57 @@ def read_predictions(
     *,
     digest: bool = True,
 ) -> Predictions:
-    """Read and check one prediction file.
+    """Read one prediction file and check it against the benchmark.
 
-    ``InputError`` lists every invalid record. With ``on_invalid="drop"`` invalid records are
-    left out and counted by reason instead; a file that is no JSON list is an error all the same.
-    Integral floats (7.0) are ids. On iid_test and inat_test, detections whose category is in the
-    benchmark but not listed by the split are left out and counted (as the benchmark's evaluator
-    does); on semantic_ood and train they stay. Without ``digest`` its SHA-256 is left blank.
+    Parameters
+    ----------
+    path : str or Path
+        A ``<split>_predictions.json`` or ``.json.gz``: a list of
+        ``{"image_id", "category_id", "bbox": [x, y, w, h], "score"}``.
+    benchmark : Benchmark
+        What `load_benchmark` returns.
+    split : str
+        The split that the predictions are for.
+    on_invalid : {"error", "drop"}, default "error"
+        With ``"drop"``, invalid records are dropped and counted in ``dropped`` by reason. A file
+        that is not a JSON list is an error in both cases.
+    digest : bool, default True
+        Whether to compute the SHA-256 of the file.
+
+    Returns
+    -------
+    Predictions
+        The detections in file order: ``image`` and ``category`` (n_detections,), which are rows
+        of ``image_ids`` of the split and of ``benchmark.categories``, ``boxes``
+        (n_detections, 4) as x, y, w, h in px and ``score`` (n_detections,) in [0, 1].
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a record is not valid. All problems are in ``problems``.
+    UsageError
+        The benchmark has no such split.
+
+    Notes
+    -----
+    As in the benchmark's evaluator, detections on ``iid_test`` and ``inat_test`` whose category is
+    in the benchmark but not in the split (out-of-vocabulary labels) are not scored; on
+    ``semantic_ood`` and ``train`` they are kept. Ids may be integral floats (``7.0``).
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import load_benchmark, make_synthetic, read_predictions
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> benchmark = load_benchmark(make_synthetic(folder.name, scale=0.005).benchmark_dir)
+    >>> path = Path(folder.name, "semantic_ood_predictions.json")
+    >>> record = {"image_id": 1, "category_id": 7, "bbox": [10, 20, 30, 40], "score": 0.9}
+    >>> _ = path.write_text(json.dumps([record]))
+    >>> predictions = read_predictions(path, benchmark, "semantic_ood")
+    >>> predictions.boxes.tolist(), predictions.score.tolist()
+    ([[10.0, 20.0, 30.0, 40.0]], [0.9])
+    >>> folder.cleanup()
     """
     checked = check_predictions(path, benchmark, split, digest=digest)
     if checked.problems and on_invalid == "error":
@@ -192,10 +232,10 @@ def read_predictions(
 
 @dataclass(frozen=True, slots=True)
 class CheckedPredictions:
-    """One prediction file: its valid records, the problems of the others, in file order.
+    """One prediction file: its valid records, and the problems of the others in file order.
 
-    ``category_ids`` (readable records,) are the category ids of valid and invalid records alike,
-    as they stand in the file.
+    ``category_ids`` (readable records,) are the category ids in the file, including those of
+    invalid records.
     """
 
     predictions: Predictions
@@ -206,44 +246,44 @@ class CheckedPredictions:
 def check_predictions(
     path: str | Path, benchmark: Benchmark, split: str, *, digest: bool = True
 ) -> CheckedPredictions:
-    """Read one prediction file and return its problems beside its valid records.
+    """Read one prediction file and return its valid records and its problems.
 
     The valid records are those of ``read_predictions`` with ``on_invalid="drop"``. ``InputError``
-    where there are no records at all. Likely causes that need the valid records are added by
-    ``benchmark_eval.scoring.diagnostics.with_likely_causes``.
+    if the file is not a list of records. Likely causes that depend on the valid records are added
+    by ``benchmark_eval.scoring.diagnostics.with_likely_causes``.
     """
     path = Path(path)
     truth = benchmark.split(split)
-    faults = Faults(str(path))
-    columns, place, sha256 = read_columns(path, faults, digest=digest)
+    invalid = InvalidRecords(str(path))
+    columns, position, sha256 = read_columns(path, invalid, digest=digest)
     image = rows_of_images(columns.image_id, truth)
     category = benchmark.categories.rows_of(columns.category_id)
-    _check_values(columns, place, image, category, truth, benchmark.categories.ids, faults)
-    keep = np.ones(len(place), np.bool_)
-    if faults.reason:
-        keep &= ~np.isin(place, np.fromiter(faults.reason, np.int64, len(faults.reason)))
-    left = np.zeros(len(place), np.bool_)
+    _check_values(columns, position, image, category, truth, benchmark.categories.ids, invalid)
+    keep = np.ones(len(position), np.bool_)
+    if invalid.reason:
+        keep &= ~np.isin(position, np.fromiter(invalid.reason, np.int64, len(invalid.reason)))
+    unlisted = np.zeros(len(position), np.bool_)
     if split in SPECIES_SPLITS:
-        left = keep & ~np.isin(category, truth.listed)
-        keep &= ~left
-    rows: Any = slice(None) if keep.all() else keep  # no copy where nothing is left out
+        unlisted = keep & ~np.isin(category, truth.listed)
+        keep &= ~unlisted
+    rows: Any = slice(None) if keep.all() else keep  # no copy if all are kept
     predictions = Predictions(
         image=image[rows],
         category=category[rows],
         boxes=columns.boxes[rows],
         score=columns.score[rows],
         out_of_vocabulary=OutOfVocabulary(
-            image[left], category[left], columns.boxes[left], columns.score[left]
+            image[unlisted], category[unlisted], columns.boxes[unlisted], columns.score[unlisted]
         ),
-        dropped=dict(sorted(Counter(faults.reason.values()).items())),
+        dropped=dict(sorted(Counter(invalid.reason.values()).items())),
         file=path.name,
         sha256=sha256,
     )
-    return CheckedPredictions(predictions, tuple(faults.in_file_order()), columns.category_id)
+    return CheckedPredictions(predictions, tuple(invalid.in_file_order()), columns.category_id)
 
 
 def rows_of_images(image_id: Ints, truth: SplitTruth) -> Ints:
-    """Row of ``truth.image_ids`` of each image id; -1 where the split has no such image."""
+    """Row of ``truth.image_ids`` of each image id; -1 if the split does not have the image."""
     return rows_of_ids(truth.image_ids, image_id)
 
 

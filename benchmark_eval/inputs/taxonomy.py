@@ -1,20 +1,20 @@
-"""Reading ``species_taxonomy.csv``: one row a species, as text."""
+"""Reading ``species_taxonomy.csv``: one row per species, as text."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark_eval.core.csv_text import separator_hint
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.protocol import OOD_BANDS, RANKS, TAXONOMY
 
-# What a blank rank or band may look like in a CSV (the benchmark's evaluator reads the file
-# with pandas' defaults, which take these for "missing").
+# Texts of a blank rank or band. The benchmark's evaluator reads the file with pandas, which treats
+# these as missing by default.
 BLANK = frozenset(
     [
         "",
@@ -41,94 +41,85 @@ BLANK = frozenset(
 
 
 def _blank(text: str | None) -> str:
-    """The cell's text, or the empty string for anything that means "missing"."""
+    """The cell's text, or the empty string if it means "missing"."""
     if text is None or text in BLANK or not text.strip():
         return ""
     return text
 
 
-def _header_problems(header: Sequence[str]) -> Iterator[Problem]:
+def _check_header(header: Sequence[str], problems: Problems) -> None:
     for name in dict.fromkeys(header):
         if name.strip() and header.count(name) > 1:
-            yield Problem(
+            problems.add(
                 "duplicate-column",
-                TAXONOMY,
-                f"the column {name!r} {header.count(name)} times",
+                f"column {name!r} {header.count(name)} times",
                 "each column once",
-                "line 1",
+                record="line 1",
             )
     missing = [c for c in ("scientificName", *RANKS) if c not in header]
     if missing:
-        yield Problem(
+        problems.add(
             "missing-column",
-            TAXONOMY,
             f"columns {', '.join(header) or 'none'}",
             f"also the columns {', '.join(missing)}",
-            "line 1",
+            record="line 1",
             cause=separator_hint(header),
         )
 
 
 def read_taxonomy(
-    path: Path, digests: dict[str, str], problems: list[Problem]
+    path: Path, digests: dict[str, str], problems: Problems
 ) -> dict[str, dict[str, str]]:
-    """Rows by species name; blank cells and absent optional columns are empty strings."""
+    """Rows by species name; blank cells and missing optional columns are empty strings."""
+    found = Problems(TAXONOMY)
+    rows = _read(path, digests, found)
+    problems.extend(found.all())
+    return rows
+
+
+def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, dict[str, str]]:
     try:
         data = read_input(path)
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        problems.append(
-            Problem(
-                "missing-file",
-                TAXONOMY,
-                "no such file",
-                "the benchmark's taxonomy",
-                cause="benchmark_dir is not the unpacked benchmark",
-            )
+        problems.add(
+            "missing-file",
+            "no such file",
+            "the benchmark's taxonomy",
+            cause="benchmark_dir is not the unpacked benchmark",
         )
         return {}
     except OSError as error:
-        problems.append(
-            Problem("unreadable", TAXONOMY, error.strerror or str(error), "a readable file")
-        )
+        problems.extend([unreadable(TAXONOMY, error)])
         return {}
     except UnicodeDecodeError as error:
-        problems.append(
-            Problem("not-utf8", TAXONOMY, f"byte {error.start} is not UTF-8", "a CSV in UTF-8")
-        )
+        problems.add("not-utf8", f"invalid UTF-8 at byte {error.start}", "a CSV file in UTF-8")
         return {}
     digests[TAXONOMY] = hashlib.sha256(data).hexdigest()
     rows = csv.DictReader(io.StringIO(text, newline=""))
     header = rows.fieldnames or []
-    faults = list(_header_problems(header))
-    if faults:
-        problems += faults
-        return {}  # rows cannot be read while a column is missing or stands twice
+    _check_header(header, problems)
+    if problems:
+        return {}  # rows cannot be read if a column is missing or duplicated
     table: dict[str, dict[str, str]] = {}
     for row in rows:
         where = f"line {rows.line_num}"
         name = row["scientificName"] or ""
         if None in row or any(value is None for value in row.values()):
-            problems.append(
-                Problem(
-                    "row-length",
-                    TAXONOMY,
-                    "another number of cells than the header has",
-                    f"{len(header)} cells",
-                    where,
-                )
+            problems.add(
+                "row-length",
+                "a different number of cells than in the header",
+                f"{len(header)} cells",
+                record=where,
             )
             continue
         if name in table:
-            problems.append(
-                Problem(
-                    "duplicate-species",
-                    TAXONOMY,
-                    f"{name!r} a second time",
-                    "each species once",
-                    where,
-                    "scientificName",
-                )
+            problems.add(
+                "duplicate-species",
+                f"{name!r} again",
+                "each species once",
+                record=where,
+                field="scientificName",
             )
             continue
         table[name] = {
@@ -137,14 +128,11 @@ def read_taxonomy(
         }
         band = table[name]["target_band"]
         if band and band not in OOD_BANDS:
-            problems.append(
-                Problem(
-                    "target-band",
-                    TAXONOMY,
-                    repr(band),
-                    f"blank or one of {', '.join(OOD_BANDS)}",
-                    where,
-                    "target_band",
-                )
+            problems.add(
+                "target-band",
+                repr(band),
+                f"blank or one of {', '.join(OOD_BANDS)}",
+                record=where,
+                field="target_band",
             )
     return table

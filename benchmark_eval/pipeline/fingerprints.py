@@ -1,9 +1,9 @@
-"""What results were made from: digests of inputs, options and code, kept as small stamp files.
+"""Fingerprints: small files with the digests of what a job reads, its options and its code.
 
-Snakemake trusts modification times, which a copy, a ``touch`` or ``rsync -a`` make wrong, and it
-never sees an edit of an imported library. So every job of the workflow has a stamp as an input:
-a file that names the digests of what the job reads, the options that matter and the code that
-runs. A stamp is rewritten only when one of these changed; then its job is out of date for
+Snakemake compares modification times, which a copy, a ``touch`` or ``rsync -a`` make wrong, and it
+never sees an edit of an imported library. So every job of the workflow has a fingerprint as an
+input: a file with the digests of what the job reads, the options that matter and the code that
+runs. A fingerprint is rewritten only when one of these changed; then its job is out of date for
 Snakemake by any of its own rules.
 """
 
@@ -28,14 +28,14 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input
 
 CACHE_VERSION = 1
-_TOLD_FROM_BYTES = 500_000_000
-_TOLD_EVERY_SECONDS = 5.0
+_LOGGED_FROM_BYTES = 500_000_000
+_LOGGED_EVERY_SECONDS = 5.0
 _CHUNK = 1 << 20
 # A file whose inode changed this recently may change again within one tick of the file system's
 # clock, under the same size and times: its digest is not kept for the next load.
 _SETTLED_NS = 2_000_000_000
 
-Fingerprint = tuple[int, int, int, int]
+FileStat = tuple[int, int, int, int]
 """size, mtime_ns, ctime_ns, inode: equal as long as nobody wrote to the file."""
 
 
@@ -48,7 +48,7 @@ class DigestCache:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.kept: dict[str, tuple[Fingerprint, str]] = {}
+        self.kept: dict[str, tuple[FileStat, str]] = {}
         self.changed = False
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             content = json.loads(self.path.read_bytes())
@@ -59,40 +59,40 @@ class DigestCache:
                 }
 
     def digests(
-        self, paths: Iterable[str], tell: Callable[[str], None] | None = None
+        self, paths: Iterable[str], log: Callable[[str], None] | None = None
     ) -> dict[str, str]:
         """The SHA-256 (hex) of each file, in the order given.
 
-        ``tell`` gets a line of progress every few seconds when there is much to read. Raises
+        ``log`` gets a line of progress every few seconds when there is much to read. Raises
         InputError naming every file that cannot be read.
         """
         found: dict[str, str] = {}
-        wanted: dict[str, Fingerprint] = {}
+        changed: dict[str, FileStat] = {}
         problems: list[Problem] = []
         names = list(dict.fromkeys(paths))
         for name in names:
             try:
-                now = _fingerprint(os.stat(name))  # noqa: PTH116  (thousands of files each load)
-            except OSError as fault:
-                problems.append(_unreadable(name, fault))
+                now = _file_stat(os.stat(name))  # noqa: PTH116  (thousands of files each load)
+            except OSError as error:
+                problems.append(_unreadable(name, error))
                 continue
             kept = self.kept.get(name)
             if kept is not None and kept[0] == now:
                 found[name] = kept[1]
             else:
-                wanted[name] = now
-        progress = _Progress(sum(fingerprint[0] for fingerprint in wanted.values()), tell)
+                changed[name] = now
+        progress = _Progress(sum(size for size, *_ in changed.values()), log)
         with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-            jobs = {pool.submit(_digest, name, progress): name for name in wanted}
+            jobs = {pool.submit(_digest, name, progress): name for name in changed}
             for job in as_completed(jobs):
                 name = jobs[job]
                 try:
                     found[name], after = job.result()
-                except OSError as fault:
-                    problems.append(_unreadable(name, fault))
+                except OSError as error:
+                    problems.append(_unreadable(name, error))
                     continue
                 settled = time.time_ns() - after[2] > _SETTLED_NS
-                if after == wanted[name] and settled:
+                if after == changed[name] and settled:
                     self.kept[name] = (after, found[name])
                     self.changed = True
         if problems:
@@ -113,39 +113,39 @@ class DigestCache:
 
 
 class _Progress:
-    """Tells how far the hashing of many bytes is; silent when there is little to do."""
+    """Logs how far the hashing of many bytes is; silent when there is little to do."""
 
-    def __init__(self, total: int, tell: Callable[[str], None] | None) -> None:
+    def __init__(self, total: int, log: Callable[[str], None] | None) -> None:
         self.total = total
         self.done = 0
-        self.tell = tell if total >= _TOLD_FROM_BYTES else None
-        self.told = 0.0
+        self.log = log if total >= _LOGGED_FROM_BYTES else None
+        self.logged = 0.0
 
     def add(self, count: int) -> None:
         self.done += count
         now = time.monotonic()
-        if self.tell is not None and now - self.told >= _TOLD_EVERY_SECONDS:
-            self.told = now
+        if self.log is not None and now - self.logged >= _LOGGED_EVERY_SECONDS:
+            self.logged = now
             gigabytes = f"{self.done / 1e9:.1f} of {self.total / 1e9:.1f} GB"
-            self.tell(f"reading new or changed prediction files: {gigabytes}")
+            self.log(f"reading new or changed prediction files: {gigabytes}")
 
 
-def _fingerprint(status: os.stat_result) -> Fingerprint:
+def _file_stat(status: os.stat_result) -> FileStat:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def _digest(name: str, progress: _Progress) -> tuple[str, Fingerprint]:
-    """SHA-256 of a file and its fingerprint after the last byte was read."""
+def _digest(name: str, progress: _Progress) -> tuple[str, FileStat]:
+    """SHA-256 of a file and its state after the last byte was read."""
     digest = hashlib.sha256()
     with open_input(name) as stream:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
             progress.add(len(chunk))
-        return digest.hexdigest(), _fingerprint(os.fstat(stream.fileno()))
+        return digest.hexdigest(), _file_stat(os.fstat(stream.fileno()))
 
 
-def _unreadable(name: str, fault: OSError) -> Problem:
-    return Problem("unreadable", name, fault.strerror or type(fault).__name__, "a readable file")
+def _unreadable(name: str, error: OSError) -> Problem:
+    return Problem("unreadable", name, error.strerror or type(error).__name__, "a readable file")
 
 
 def text_digest(text: str) -> str:
@@ -154,42 +154,42 @@ def text_digest(text: str) -> str:
 
 
 def require_same_package() -> None:
-    """Stop unless a job's own Python imports the package that this process has imported.
+    """``UsageError`` unless a job's own Python imports the package that this process has imported.
 
-    Digests of code mean nothing when the jobs run another copy of it. Jobs that are commands are
-    called as it is asked here; to the path of scripts Snakemake only appends.
+    A digest of the code means nothing when the jobs run another copy of it. Jobs are commands that
+    call Python as it is called here (``python -P``).
     """
-    ask = f"import {PACKAGE}; print({PACKAGE}.__file__)"
-    answer = subprocess.run(
-        [sys.executable, "-P", "-c", ask], capture_output=True, text=True, check=False
+    code = f"import {PACKAGE}; print({PACKAGE}.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
     )
     here = package_dir()
-    if answer.returncode != 0:
-        reason = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise UsageError(
             f"{sys.executable} cannot import {PACKAGE} ({reason}); "
             "install it there: pip install -e . in the folder of the workflow"
         )
-    there = Path(answer.stdout.strip()).resolve().parent
+    there = Path(done.stdout.strip()).resolve().parent
     if there != here:
         raise UsageError(
             f"two copies of {PACKAGE}: the workflow has loaded {here}, its jobs would import "
-            f"{there}; install the one that you mean (pip install -e . in its folder) and remove "
+            f"{there}. Install the one that you mean (pip install -e . in its folder) and remove "
             "the other (pip uninstall benchmark-eval, or unset PYTHONPATH)"
         )
 
 
-def stamp_text(content: Mapping[str, Any]) -> str:
-    """A stamp's content as text: equal for equal content."""
+def fingerprint_text(content: Mapping[str, Any]) -> str:
+    """A fingerprint's content as text: equal for equal content."""
     return json.dumps(content, separators=(",", ":"), sort_keys=True) + "\n"
 
 
-def write_stamp(path: str | Path, text: str, result: str | Path | None = None) -> bool:
-    """Write a stamp if its text changed; True if it was written.
+def write_fingerprint(path: str | Path, text: str, result: str | Path | None = None) -> bool:
+    """Write a fingerprint if its text changed; True if it was written.
 
-    ``result`` is a file that is made from the stamp. Where it is not older than the changed stamp
-    (a clock that ran ahead, a file system that counts whole seconds) it is dated back, because
-    Snakemake will compare the two.
+    ``result`` is a file that is made from what the fingerprint describes. Where it is not older
+    than the changed fingerprint (a clock that ran ahead, a file system that counts whole seconds)
+    its modification time is set back, because Snakemake will compare the two.
     """
     with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123  (many, each load)
         if stream.read() == text.encode():
@@ -197,8 +197,8 @@ def write_stamp(path: str | Path, text: str, result: str | Path | None = None) -
     write_text_atomic(path, text, sync=False)
     if result is not None:
         with contextlib.suppress(FileNotFoundError):
-            stamped = os.stat(path).st_mtime_ns  # noqa: PTH116
+            written = os.stat(path).st_mtime_ns  # noqa: PTH116
             status = os.stat(result)  # noqa: PTH116
-            if status.st_mtime_ns >= stamped:
-                os.utime(result, ns=(status.st_atime_ns, stamped - 1_000_000_000))
+            if status.st_mtime_ns >= written:
+                os.utime(result, ns=(status.st_atime_ns, written - 1_000_000_000))
     return True

@@ -1,9 +1,9 @@
-"""What a sweep consists of, as the workflow needs it: models, their files, their stamps.
+"""What a sweep consists of, as the workflow needs it: models, their files, their fingerprints.
 
-The Snakefile holds rules only; whatever has to be found out before Snakemake can plan stands
-here. The process that plans (``main=True``) checks that every prediction file is there, digests
-them and writes the stamps; the processes that Snakemake starts for single jobs only look names
-up and write nothing.
+The Snakefile holds rules only; whatever has to be found out before Snakemake can plan is here. The
+process that plans (``main=True``) checks that every prediction file is there, digests them and
+writes the fingerprints; the processes that Snakemake starts for single jobs only look names up and
+write nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.text import some_of
+from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.config import Config
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry, read_manifest
 from benchmark_eval.inputs.prediction_files import (
@@ -28,11 +28,18 @@ from benchmark_eval.inputs.prediction_files import (
     model_folders,
     pattern_problems,
 )
-from benchmark_eval.pipeline.fingerprints import DigestCache, stamp_text, text_digest, write_stamp
-from benchmark_eval.pipeline.kept_index import mend_index
+from benchmark_eval.pipeline.fingerprints import (
+    DigestCache,
+    fingerprint_text,
+    text_digest,
+    write_fingerprint,
+)
+from benchmark_eval.pipeline.outdated import record_name
 
 ANNOTATIONS = Path("detection", "annotations_coco")
 TAXONOMY = "species_taxonomy.csv"
+_NAMED = 3
+"""How many models a line names."""
 NOTHING_SET = (
     "nothing to score: {keys} not set. Set them in config/config.yaml (config/README.md says how; "
     "a file given by --configfile takes its place), or try the demo: make demo"
@@ -41,22 +48,22 @@ NOTHING_SET = (
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where results and stamps of a sweep lie; ``results`` is relative to the working directory."""
+    """Where results and fingerprints of a sweep are, relative to the working directory."""
 
     results: Path
 
     @property
     def state(self) -> Path:
-        """The folder of the stamps and of the digest cache."""
+        """The folder of the fingerprints, the records and the digest cache."""
         return self.results / ".state"
 
-    def stamp(self, part: str) -> Path:
-        """Stamp of ``benchmark``, ``sweep`` or ``report``."""
+    def fingerprint(self, part: str) -> Path:
+        """Fingerprint of ``benchmark``, ``sweep`` or ``report``."""
         return self.state / f"{part}.json"
 
-    # text rather than Path for what is made once a model, each time the workflow is loaded
-    def model_stamp(self, model: str) -> str:
-        """Stamp of one model."""
+    # text rather than Path for what is made once per model, each time the workflow is loaded
+    def model_fingerprint(self, model: str) -> str:
+        """Fingerprint of one model."""
         return f"{self.results}/.state/models/{model}.json"
 
     def summary(self, model: str) -> str:
@@ -69,9 +76,9 @@ class Plan:
     """A sweep that can run. ``models`` are those with all prediction files, in table order.
 
     ``missing`` are models of the manifest without them (``allow_missing`` only); ``files`` are what
-    the planning process found, ``stamps`` the SHA-256 of the stamps of sweep and report that it
-    left (none in other processes, nor where another run works here). Without a benchmark and a
-    manifest in the config there is no model, and whoever asks for a file is told.
+    the planning process found; ``digests`` are the SHA-256 of the fingerprints of sweep and report
+    on disk. Without a benchmark and a manifest in the config there is no model, and whoever asks
+    for a file gets an error.
     """
 
     config: Config
@@ -80,29 +87,17 @@ class Plan:
     models: tuple[str, ...]
     missing: tuple[str, ...]
     files: Mapping[str, list[str]] = field(default_factory=dict)
-    stamps: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+    def record(self, part: str) -> str:
+        """Name of the record of ``sweep`` (the tables), ``plots`` or ``report``."""
+        return record_name(part, self.digests.get("sweep" if part == "sweep" else "report"))
 
     def require_set(self) -> None:
         """Raise UsageError where the config names no data."""
         unset = self.config.unset()
         if unset:
             raise UsageError(NOTHING_SET.format(keys=" and ".join(unset)))
-
-    def require_unchanged(self) -> None:
-        """Raise UsageError if another call of snakemake came between this plan and its first job.
-
-        A dry run with other options is enough: jobs would hold what they read against its stamps.
-        """
-        if self.config.unset():
-            return
-        for part in ("sweep", "report"):
-            found = _content(self.layout.stamp(part))
-            if found is None or hashlib.sha256(found).hexdigest() != self.stamps.get(part):
-                raise UsageError(
-                    f"another call of snakemake works in {self.layout.results}, or has planned "
-                    "there since this one began; nothing was run: wait for its end and run again "
-                    f"({self.layout.state / 'running.json'} names the process that runs, if any)"
-                )
 
     def entry(self, model: str) -> ModelEntry:
         """A model's row of the manifest; UsageError for a name that is not in it."""
@@ -116,7 +111,7 @@ class Plan:
         return self.entries[model]
 
     def prediction_files(self, model: str) -> list[str]:
-        """A model's prediction files, one a split; InputError where one is not there."""
+        """A model's prediction files, one per split; InputError where one is not there."""
         if model in self.files:
             return self.files[model]
         files, problems = find_prediction_files(self.config, self.entry(model))
@@ -146,13 +141,13 @@ def load_plan(
     results: str | Path,
     *,
     main: bool,
-    tell: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Plan:
-    """Find the models of a sweep and their files; in the main process also write all stamps.
+    """Find the models of a sweep and their files; in the main process also write all fingerprints.
 
-    ``tell`` gets lines of progress. Raises InputError with every problem of the manifest, or
-    every missing, empty or doubled prediction file of every model, or what cannot be read;
-    UsageError where stamps cannot be written.
+    ``log`` gets lines of progress. Raises InputError with every problem of the manifest, or
+    every missing, empty or duplicate prediction file of every model, or what cannot be read;
+    UsageError where fingerprints cannot be written.
     """
     layout = Layout(Path(results))
     if config.unset():
@@ -165,23 +160,25 @@ def load_plan(
     ordered = manifest.in_table_order()
     entries = {entry.model_name: entry for entry in ordered}
     if not main:
-        # what the planning process has found stands in the stamp; a job does not look again
-        missing = _recorded_missing(layout.stamp("sweep")) if config.allow_missing else ()
+        # what the planning process found is in the fingerprint; a job does not look again
+        missing = _recorded_missing(layout.fingerprint("sweep")) if config.allow_missing else ()
         models = tuple(name for name in entries if name not in set(missing))
-        return Plan(config, layout, entries, models, tuple(missing))
-    files = _find_predictions(config, manifest, ordered)
-    plan = Plan(
-        config,
-        layout,
-        entries,
-        models=tuple(name for name in entries if name in files),
-        missing=tuple(name for name in entries if name not in files),
-        files=files,
-    )
-    try:
-        return replace(plan, stamps=_write_stamps(plan, files, tell))
-    except OSError as fault:
-        raise UsageError(f"cannot keep what results are made from: {fault}") from fault
+        plan = Plan(config, layout, entries, models, tuple(missing))
+    else:
+        files = _find_predictions(config, manifest, ordered)
+        plan = Plan(
+            config,
+            layout,
+            entries,
+            models=tuple(name for name in entries if name in files),
+            missing=tuple(name for name in entries if name not in files),
+            files=files,
+        )
+        try:
+            _write_fingerprints(plan, files, log)
+        except OSError as error:
+            raise UsageError(f"cannot write what results are made from: {error}") from error
+    return replace(plan, digests=_digests_on_disk(layout))
 
 
 def _find_predictions(
@@ -191,11 +188,11 @@ def _find_predictions(
     found: dict[str, list[str]] = {}
     problems: list[Problem] = []
     for entry in ordered:
-        files, faults = find_prediction_files(config, entry)
-        if not faults:
+        files, of_model = find_prediction_files(config, entry)
+        if not of_model:
             found[entry.model_name] = files
         allowed = {"missing-predictions", "empty-predictions"} if config.allow_missing else set()
-        problems += [fault for fault in faults if fault.kind not in allowed]
+        problems += [problem for problem in of_model if problem.kind not in allowed]
     if config.allow_missing and not problems and not found:
         problems.append(
             Problem(
@@ -230,7 +227,7 @@ def _benchmark_files(folder: Path) -> list[str]:
         names = sorted(name for name in os.listdir(annotations) if name.endswith(".json"))  # noqa: PTH208
     problems = []
     if not names:
-        from benchmark_eval.inputs.path_hints import benchmark_absence
+        from benchmark_eval.inputs.path_hints import benchmark_hint
 
         problems.append(
             Problem(
@@ -238,7 +235,7 @@ def _benchmark_files(folder: Path) -> list[str]:
                 str(annotations),
                 "no annotation file (*.json)",
                 "the benchmark's COCO files",
-                cause=benchmark_absence(folder),
+                cause=benchmark_hint(folder),
             )
         )
     taxonomy = folder / TAXONOMY
@@ -251,13 +248,10 @@ def _benchmark_files(folder: Path) -> list[str]:
     return [*(str(annotations / name) for name in names), str(taxonomy)]
 
 
-def _write_stamps(
-    plan: Plan, files: Mapping[str, Sequence[str]], tell: Callable[[str], None] | None
-) -> dict[str, str]:
-    """Digest what jobs will read and write the stamps that changed; SHA-256 of the last two.
-
-    Between them, the index of the benchmark is made again where it is not as it should be.
-    """
+def _write_fingerprints(
+    plan: Plan, files: Mapping[str, Sequence[str]], log: Callable[[str], None] | None
+) -> None:
+    """Digest what jobs will read and write the fingerprints that changed."""
     config, layout = plan.config, plan.layout
     benchmark_files = plan.benchmark_files()
     manifest_files = plan.manifest_files()
@@ -271,23 +265,19 @@ def _write_stamps(
                 *own,
                 *(n for names in files.values() for n in names),
             ],
-            tell,
+            log,
         )
-        benchmark = stamp_text(
-            {
-                "code": code_digest("index"),
-                "files": {Path(name).name: digests[name] for name in benchmark_files},
-            }
-        )
-        stamp, index = layout.stamp("benchmark"), layout.results / "benchmark/index.npz"
-        write_stamp(stamp, benchmark, index)
-        assert config.benchmark_dir is not None
-        record = layout.state / "benchmark.made.json"
-        line = mend_index(config.benchmark_dir, index, stamp, record, cache)
     finally:
         cache.save()
-    if line is not None and tell is not None:
-        tell(line)
+    benchmark = fingerprint_text(
+        {
+            "code": code_digest("index"),
+            "files": {Path(name).name: digests[name] for name in benchmark_files},
+        }
+    )
+    write_fingerprint(
+        layout.fingerprint("benchmark"), benchmark, layout.results / "benchmark/index.npz"
+    )
     common = {
         "benchmark": text_digest(benchmark),
         "code": code_digest("scoring"),
@@ -296,12 +286,13 @@ def _write_stamps(
         "on_invalid": config.on_invalid,
         "detections": config.detections,
     }
-    stamps: dict[str, str] = {}
+    of_models: dict[str, str] = {}
     for model in plan.models:
         found = [digests[name] for name in files[model]]
-        text = stamp_text({**common, "predictions": dict(zip(config.splits, found, strict=True))})
-        stamps[model] = text_digest(text)
-        write_stamp(layout.model_stamp(model), text, layout.summary(model))
+        predictions = dict(zip(config.splits, found, strict=True))
+        text = fingerprint_text({**common, "predictions": predictions})
+        of_models[model] = text_digest(text)
+        write_fingerprint(layout.model_fingerprint(model), text, layout.summary(model))
     rows = {
         entry.model_name: [
             entry.architecture,
@@ -309,11 +300,11 @@ def _write_stamps(
             entry.k_or_p,
             entry.seed,
             digests[str(entry.train_annotations)] if entry.train_annotations else None,
-            stamps.get(entry.model_name),
+            of_models.get(entry.model_name),
         ]
         for entry in plan.entries.values()
     }
-    sweep = stamp_text(
+    sweep = fingerprint_text(
         {
             "benchmark": text_digest(benchmark),
             "code": code_digest("sweep"),
@@ -322,90 +313,40 @@ def _write_stamps(
             "custom_metrics": [digests[name] for name in own],
         }
     )
-    write_stamp(layout.stamp("sweep"), sweep, layout.results / "aggregated/aggregated.json")
-    report = stamp_text(
+    write_fingerprint(
+        layout.fingerprint("sweep"), sweep, layout.results / "aggregated/aggregated.json"
+    )
+    report = fingerprint_text(
         {
             "code": code_digest("report"),
             "plot_formats": list(config.plot_formats),
             "sweep": text_digest(sweep),
         }
     )
-    write_stamp(layout.stamp("report"), report)
-    return {"sweep": text_digest(sweep), "report": text_digest(report)}
+    write_fingerprint(layout.fingerprint("report"), report)
 
 
-def _recorded_missing(stamp: Path) -> tuple[str, ...]:
+def _digests_on_disk(layout: Layout) -> dict[str, str]:
+    """SHA-256 of the fingerprints of sweep and report that are there, by part."""
+    found: dict[str, str] = {}
+    for part in ("sweep", "report"):
+        with contextlib.suppress(OSError):
+            data = layout.fingerprint(part).read_bytes()
+            found[part] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def _recorded_missing(fingerprint: Path) -> tuple[str, ...]:
     """The models that the planning process found without predictions."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        return tuple(json.loads(stamp.read_bytes())["missing"])
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return tuple(json.loads(fingerprint.read_bytes())["missing"])
     return ()
 
 
-def park_outdated(made: Iterable[tuple[str | Path, str | Path]]) -> None:
-    """Move aside each record that is not the present stamp; put it back where it is again.
-
-    ``made`` has (record, stamp) for each set of results. The workflow does this before Snakemake
-    plans: a record that is missing is planned to be made, and its results with it, in a dry run
-    just as in a real one, wherever the targets need it. No result is touched here, because nobody
-    knows yet whether anything will run at all. Raises UsageError where a record cannot be moved.
-    """
-    for record, stamp in made:
-        now, made_from, aside = map(_content, (stamp, record, _parked(record)))
-        try:
-            if now is not None and made_from is not None and made_from != now:
-                os.replace(record, _parked(record))  # noqa: PTH105
-            elif now is not None and made_from is None and aside == now:
-                os.replace(_parked(record), record)  # noqa: PTH105
-        except OSError as fault:
-            raise UsageError(f"cannot keep what results are made from: {fault}") from fault
-
-
-def settle_outdated(
-    made: Iterable[tuple[str | Path, str | Path, Sequence[str | Path]]],
-    planned: Collection[str],
-    *,
-    trusted: bool = False,
-    tell: Callable[[str], None] | None = None,
-) -> None:
-    """Remove results whose record of what they were made from is not the present stamp.
-
-    ``made`` has (record, stamp, results) for each set of results, ``planned`` are the files that
-    the jobs about to start will make. Snakemake leaves old results in place when a job before them
-    fails; nobody could tell them from new ones. ``tell`` gets a line on what was removed and why.
-    With ``trusted`` (``--touch``: the user vouches for what is there) nothing is removed, and the
-    record is brought up to date where it is planned.
-    """
-    for record, stamp, results in made:
-        now, made_from, aside = map(_content, (stamp, record, _parked(record)))
-        current = now is not None and made_from == now
-        if trusted and not current:
-            if str(record) not in planned or now is None or (made_from, aside) == (None, None):
-                continue
-            Path(record).write_bytes(now)
-            current = True
-        removed = []
-        for result in (_parked(record), *([] if current else [record, *results])):
-            with contextlib.suppress(FileNotFoundError):
-                Path(result).unlink()
-                removed.append(str(result))
-        kept_notes = (str(record), _parked(record))
-        gone = [name for name in removed if name not in kept_notes]
-        if gone and tell is not None:
-            again = "this run" if str(record) in planned else "a run of the whole sweep"
-            why = "made from other inputs than the present ones"
-            if made_from is None and aside is None:
-                why = "nobody knows what they were made from"
-            when = f"{again} makes them again, if all its jobs succeed"
-            tell(f"removed, as {why}: {some_of(gone, 1)}; {when}")
-
-
-def _parked(record: str | Path) -> str:
-    """Where a record lies that is not of the present stamp."""
-    return f"{record}.old"
-
-
-def _content(path: str | Path) -> bytes | None:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return None
+def not_evaluated(models: Sequence[str], logs: str | Path) -> str:
+    """The last lines of a run that has planned these evaluations and not done them."""
+    return (
+        f"{counted(len(models), 'model')} not evaluated: {some_of(sorted(models), _NAMED)}. "
+        f"The errors are above; for an evaluation, see also {logs}/<model>.log. "
+        "The next run evaluates only these models."
+    )

@@ -1,226 +1,245 @@
-"""What a stamp says a job reads, held against what it has read.
+"""Compares what a job has read with its fingerprint.
 
-Stamps are written while the workflow is planned. A file that is exchanged before its job reads it,
-and put back later, would leave a result that fits its stamp and is wrong all the same. So jobs
-compare digests of what they have read with their stamps, and the sweep's tables take only
-summaries that were made from what the stamps say.
+Fingerprints are written when the workflow is planned. A file that is replaced before its job reads
+it, and put back later, would leave a result that agrees with its fingerprint and is wrong all the
+same. So jobs compare digests of what they have read with their fingerprints, and the tables of the
+sweep take only summaries that were made from what the fingerprints say.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
+from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.pipeline.outdated import record_name
 
 if TYPE_CHECKING:
-    from benchmark_eval.results.schema import Evaluation
+    from benchmark_eval.results.schema import Evaluation, Provenance, RunConfig
+    from benchmark_eval.sweep.aggregation import SweepInputs
+    from benchmark_eval.sweep.summaries import ModelResult
 
+OF_A_BENCHMARK = ("code", "files")
 OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "predictions")
-"""The keys of a model's stamp."""
-AGAIN = "it changed while the workflow ran; run again"
+OF_A_SWEEP = ("code", "benchmark", "models", "missing", "custom_metrics")
+OF_A_REPORT = ("code", "plot_formats", "sweep")
+"""The keys that each kind of fingerprint has."""
+CHANGED = "input-changed"
+STALE = "stale-summary"
+AGAIN = "it changed after snakemake planned this job; run snakemake again"
 
 
-def read_stamp(path: str | Path, *wanted: str) -> dict[str, Any]:
-    """The content of a stamp; ``UsageError`` on a file that is none or lacks a ``wanted`` key."""
-    return _stamp_and_digest(Path(path), *wanted)[0]
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """A fingerprint file: its path, its bytes, their SHA-256 and what they say."""
+
+    path: Path
+    data: bytes
+    digest: str
+    content: Mapping[str, Any]
 
 
-def require_promised_options(promised: Mapping[str, Any], made: Evaluation) -> None:
-    """``InputError`` unless an evaluation ran with the options and the code of its stamp."""
-    problems = [
-        Problem(
-            "changed-meanwhile",
-            f"evaluation of {made.model}",
-            f"made with another {name} than its stamp says",
-            "the one of the stamp",
-            cause=AGAIN,
+class _Scored(Protocol):
+    """A result of one model, with what it was made from."""
+
+    @property
+    def config(self) -> RunConfig: ...
+    @property
+    def provenance(self) -> Provenance: ...
+
+
+def read_fingerprint(path: str | Path, *keys: str) -> Fingerprint:
+    """Read a fingerprint; ``UsageError`` unless it is there and has all ``keys``."""
+    path = Path(path)
+    found, data, content = "something else", b"", None
+    try:
+        data = path.read_bytes()
+        content = json.loads(data)
+    except OSError as error:
+        found = error.strerror or type(error).__name__
+    except ValueError:
+        pass
+    if not isinstance(content, dict) or not content.keys() >= set(keys):
+        raise UsageError(
+            f"{path}: found {found}, expected a fingerprint of this workflow with the keys "
+            f"{', '.join(keys)} (edited manually, or left by another version); run snakemake "
+            "again, which writes its fingerprints anew"
         )
-        for name, (found, wanted) in _options(made, promised).items()
-        if found != wanted
-    ]
-    if problems:
-        raise InputError(problems)
+    return Fingerprint(path, data, hashlib.sha256(data).hexdigest(), content)
 
 
-def require_promised(promised: Mapping[str, str], read: Mapping[str, str], what: str) -> None:
+def require_record_name(fingerprint: Fingerprint, record: str | Path) -> None:
+    """``InputError`` unless a job's record is named by its fingerprint as it is now."""
+    name = Path(record).name
+    if name != record_name(name.partition(".")[0], fingerprint.digest):
+        raise InputError([_another(fingerprint.path)])
+
+
+def require_code(fingerprint: Fingerprint, part: str) -> None:
+    """``InputError`` unless this process runs the code that the fingerprint names.
+
+    ``part`` is a key of ``core.code_digest.ROOMS``.
+    """
+    expected, found = fingerprint.content["code"], code_digest(part)
+    _require_equal({f"code of benchmark_eval ({part})": (found, expected)})
+
+
+def require_files(expected: Mapping[str, str], found: Mapping[str, str], what: str) -> None:
     """``InputError`` unless both name the same files with the same SHA-256.
 
     ``what`` says what the names are, for the message.
     """
-    problems = [
-        Problem(
-            "changed-meanwhile",
-            f"{what} {name}",
-            f"SHA-256 {read.get(name, 'of no such file')[:16]}",
-            f"{promised.get(name, 'no such file')[:16]}, as when the workflow was planned",
-            cause=AGAIN,
-        )
-        for name in sorted({*promised, *read})
-        if promised.get(name) != read.get(name)
-    ]
-    if problems:
-        raise InputError(problems)
+    names = sorted({*expected, *found})
+    _require_equal({f"{what} {name}": (found.get(name), expected.get(name)) for name in names})
 
 
-def require_promised_benchmark(
-    state: str | Path, digests: Mapping[str, str], source: str | Path | object
+def require_benchmark(
+    fingerprint: Fingerprint, digests: Mapping[str, str], index: str | Path
 ) -> None:
-    """``InputError`` unless an index was made from the benchmark that its stamp names.
+    """``InputError`` unless an index was made from the benchmark of ``fingerprint``.
 
-    ``digests`` are those that the index ``source`` keeps of the benchmark's files.
+    ``digests`` are those that ``index`` holds of the benchmark's files.
     """
-    promised = read_stamp(Path(state) / "benchmark.json", "files")["files"]
-    if {Path(name).name: digest for name, digest in digests.items()} != promised:
-        where = str(source) if isinstance(source, str | Path) else "the benchmark"
+    found = {Path(name).name: digest for name, digest in digests.items()}
+    if found != fingerprint.content["files"]:
         raise InputError(
             [
                 Problem(
-                    "changed-meanwhile",
-                    where,
-                    "made from another benchmark than the one that is there now",
-                    "what this workflow makes from the present one",
-                    cause="put there by hand or from a backup, or it changed while the workflow "
-                    "ran; run again",
+                    CHANGED,
+                    str(index),
+                    "an index of another benchmark",
+                    f"one of the benchmark in {fingerprint.path}",
+                    cause="edited manually, restored from a backup, or the benchmark changed "
+                    "after snakemake planned this job",
                 )
             ]
         )
 
 
-class _Provenance(msgspec.Struct):
-    scoring_code: str
-    inputs: dict[str, str]
+def require_evaluation(fingerprint: Fingerprint, evaluation: Evaluation) -> None:
+    """``InputError`` unless an evaluation has read and done what its fingerprint says."""
+    _require_equal(
+        {
+            f"evaluation of {evaluation.model}, {name}": pair
+            for name, pair in _compared(evaluation, fingerprint.content).items()
+        }
+    )
 
 
-class _Config(msgspec.Struct):
-    iou_threshold: float
-    engine: str
-    on_invalid: str
-    splits: list[str]
+def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
+    """``InputError`` unless everything that the tables are made from is as planned.
 
-
-class _Origin(msgspec.Struct):
-    config: _Config
-    provenance: _Provenance
-
-
-def require_fresh_summaries(
-    summaries: Iterable[str | Path], state: str | Path, manifest_rows: Mapping[str, list[Any]]
-) -> None:
-    """``InputError`` unless summaries and manifest are what the stamps below ``state`` say.
-
-    ``summaries`` are ``<model>/<model>_summary.json``; ``manifest_rows`` maps a model to its
-    [architecture, regime, k_or_p, seed] as the manifest has them now.
+    Compared are the rows of the manifest, training annotations, the user's own metrics, the
+    fingerprints of benchmark and models (beside that of the sweep), and the summaries with these.
     """
-    state = Path(state)
-    sweep = read_stamp(state / "sweep.json", "benchmark", "models")
-    benchmark, digest = _stamp_and_digest(state / "benchmark.json", "files")
-    problems = _stamp_faults(state / "benchmark.json", digest, sweep["benchmark"])
-    for summary in map(Path, summaries):
-        name = summary.parent.name
-        path = state / "models" / f"{name}.json"
-        stamp, digest = _stamp_and_digest(path, *OF_A_MODEL)
-        changed = _stamp_faults(path, digest, sweep["models"].get(name, [None])[-1])
-        problems += changed or _summary_faults(summary, stamp, benchmark["files"])
-    for model, row in sweep["models"].items():
-        if manifest_rows.get(model) != row[:4]:
-            found = manifest_rows.get(model, "no such row")
-            wanted = f"{row[:4]}, as when the workflow was planned"
-            problems.append(
-                Problem(
-                    "changed-meanwhile", f"manifest, model {model}", f"{found}", wanted, cause=AGAIN
-                )
-            )
+    state, sweep = fingerprint.path.parent, fingerprint.content
+    benchmark = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
+    problems = []
+    if benchmark.digest != sweep["benchmark"]:
+        problems.append(_another(benchmark.path))
+    for model in read.collected.models:
+        name = model.entry.model_name
+        of_model = read_fingerprint(state / "models" / f"{name}.json", *OF_A_MODEL)
+        if of_model.digest != sweep["models"].get(name, [None])[-1]:
+            problems.append(_another(of_model.path))
+        else:
+            path = f"{read.eval_dir}/{name}/{name}_summary.json"
+            problems += _stale(path, model, of_model.content, benchmark.content["files"])
+    problems += _unequal(dict(_manifest_and_files(read, sweep)))
     if problems:
         raise InputError(problems)
 
 
-def require_fresh_extras(
-    stamp: str | Path, train_annotations: Mapping[str, str], custom_metrics: str | None
-) -> None:
-    """``InputError`` unless the sweep's other files are what its stamp says.
+def _manifest_and_files(
+    read: SweepInputs, sweep: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[object, object]]]:
+    """What it is -> what was read, and what the fingerprint of the sweep says."""
+    rows = {
+        entry.model_name: [entry.architecture, entry.regime, entry.k_or_p, entry.seed]
+        for entry in read.manifest.models
+    }
+    for model, row in sweep["models"].items():
+        yield f"manifest, model {model}", (rows.get(model), row[:4])
+    trained = {
+        entry.model_name: read.exact[entry.train_annotations].digest
+        for entry in read.manifest.models
+        if entry.train_annotations is not None
+    }
+    expected = {model: row[4] for model, row in sweep["models"].items() if row[4] is not None}
+    for model in sorted({*trained, *expected}):
+        yield f"train_annotations of {model}", (trained.get(model), expected.get(model))
+    own = None if read.own is None else read.own.digest
+    yield "custom_metrics", (own, next(iter(sweep["custom_metrics"]), None))
 
-    ``train_annotations`` maps a model to the SHA-256 of its training annotations, as read;
-    ``custom_metrics`` is that of the user's own metrics, None without them.
-    """
-    sweep = read_stamp(stamp, "models", "custom_metrics")
-    promised = {model: row[4] for model, row in sweep["models"].items() if row[4] is not None}
-    require_promised(promised, train_annotations, "train_annotations of")
-    read = [] if custom_metrics is None else [custom_metrics]
-    # at most one file, which has no name in the stamp
-    require_promised(
-        dict(zip(["file"], sweep["custom_metrics"], strict=False)),
-        dict(zip(["file"], read, strict=False)),
-        "custom_metrics",
+
+def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[object, object]]:
+    """What it is -> what a result was made with, and what a model's fingerprint says."""
+    read = made.provenance.inputs
+    return {
+        "scoring code": (made.provenance.scoring_code, fingerprint["code"]),
+        "iou": (made.config.iou_threshold, float(fingerprint["iou"])),
+        "engine": (made.config.engine, fingerprint["engine"]),
+        "on_invalid": (made.config.on_invalid, fingerprint["on_invalid"]),
+        "splits": (sorted(made.config.splits), sorted(fingerprint["predictions"])),
+        **{
+            f"predictions of {split}": (read.get(f"predictions/{split}"), digest)
+            for split, digest in fingerprint["predictions"].items()
+        },
+    }
+
+
+def _stale(
+    path: str, model: ModelResult, fingerprint: Mapping[str, Any], benchmark: Mapping[str, str]
+) -> Iterator[Problem]:
+    """What a summary was made from, where that is not what its fingerprint says."""
+    read = model.provenance.inputs
+    pairs = _compared(model, fingerprint)
+    of_benchmark = {Path(n).name: d for n, d in read.items() if n.startswith("benchmark/")}
+    pairs["benchmark"] = (of_benchmark, dict(benchmark))
+    for name, (found, expected) in pairs.items():
+        if found != expected:
+            yield Problem(
+                STALE,
+                path,
+                f"made with {name} {_short(found)}",
+                f"{_short(expected)}, as now",
+                cause="edited manually, restored from a backup, or kept by snakemake --touch",
+            )
+
+
+def _require_equal(pairs: Mapping[str, tuple[object, object]]) -> None:
+    problems = _unequal(pairs)
+    if problems:
+        raise InputError(problems)
+
+
+def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[Problem]:
+    """Where the found and the expected value of a pair are not equal."""
+    return [
+        Problem(CHANGED, what, _short(found), f"{_short(expected)}, as planned", cause=AGAIN)
+        for what, (found, expected) in pairs.items()
+        if found != expected
+    ]
+
+
+def _another(path: Path) -> Problem:
+    return Problem(
+        CHANGED, str(path), "another fingerprint", "the one that was planned with", cause=AGAIN
     )
 
 
-def _stamp_and_digest(path: Path, *wanted: str) -> tuple[dict[str, Any], str]:
-    data = path.read_bytes()
-    content: object = None
-    with contextlib.suppress(ValueError):
-        content = json.loads(data)
-    if not isinstance(content, dict) or not content.keys() >= set(wanted):
-        raise UsageError(
-            f"{path}: found something else than the stamp of the workflow that is wanted here "
-            f"({', '.join(wanted)}); the next snakemake writes its stamps anew"
-        )
-    return content, hashlib.sha256(data).hexdigest()
-
-
-def _options(made: _Origin | Evaluation, stamp: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Name -> what an evaluation was made with, and what its stamp says."""
-    return {
-        "scoring code": (made.provenance.scoring_code, stamp["code"]),
-        "iou": (made.config.iou_threshold, float(stamp["iou"])),
-        "engine": (made.config.engine, stamp["engine"]),
-        "on_invalid": (made.config.on_invalid, stamp["on_invalid"]),
-        "splits": (sorted(made.config.splits), sorted(stamp["predictions"])),
-    }
-
-
-def _stamp_faults(path: Path, digest: str, promised: str | None) -> list[Problem]:
-    """A stamp that is not the one that the sweep was planned with says nothing of a result."""
-    if digest == promised:
-        return []
-    wanted = "the stamp that the workflow was planned with"
-    return [Problem("changed-meanwhile", str(path), "another stamp", wanted, cause=AGAIN)]
-
-
-def _summary_faults(
-    summary: Path, stamp: Mapping[str, Any], benchmark: Mapping[str, str]
-) -> Iterator[Problem]:
-    """What a summary was made from, where that is not what its stamp says."""
-    try:
-        origin = msgspec.json.decode(summary.read_bytes(), type=_Origin)
-    except (OSError, msgspec.DecodeError):
-        return  # the reader of summaries says what is wrong with it
-    read = origin.provenance.inputs
-    pairs: dict[str, tuple[Any, Any]] = {
-        **_options(origin, stamp),
-        **{
-            f"predictions of {split}": (read.get(f"predictions/{split}"), digest)
-            for split, digest in stamp["predictions"].items()
-        },
-        "benchmark": (
-            {Path(n).name: d for n, d in read.items() if n.startswith("benchmark/")},
-            dict(benchmark),
-        ),
-    }
-    for name, (found, wanted) in pairs.items():
-        if found != wanted:
-            yield Problem(
-                "stale-summary",
-                str(summary),
-                f"made with another {name} than the one that is there now",
-                "a summary that this workflow has made from the present inputs",
-                cause="put there by hand or from a backup, kept by --touch, or an input changed "
-                "while the workflow ran; the next run makes it again",
-            )
+def _short(value: object) -> str:
+    """A value for a message; of a digest only its start."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "other files"
+    text = str(value)
+    is_digest = len(text) == hashlib.sha256().digest_size * 2 and " " not in text
+    return f"SHA-256 {text[:12]}..." if is_digest else text

@@ -1,6 +1,24 @@
-"""Plots and the written report of a sweep, from the tables of ``benchmark_eval.sweep``."""
+"""Plots and the written report of a sweep, from the tables of ``benchmark_eval.sweep``.
 
-from benchmark_eval.report.document import write_report
-from benchmark_eval.report.draw import write_plots
+Its functions are imported when they are first used, so that planning a workflow can read the list
+of plots (``report.captions``) without numpy and matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmark_eval.report.document import write_report
+    from benchmark_eval.report.draw import write_plots
 
 __all__ = ["write_plots", "write_report"]
+
+_MODULES = {"write_plots": "draw", "write_report": "document"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -15,12 +15,17 @@ from benchmark_eval.core.atomic_write import write_text_atomic
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot: its file stem, its heading, the question it answers and how to read it."""
+    """One plot: its file stem, its heading, the question it answers and how to read it.
+
+    ``painter`` is the function of ``report.plots`` that draws it (``module.function``), then the
+    arguments that follow the tables.
+    """
 
     name: str
     title: str
     question: str
     caption: str
+    painter: tuple[str, ...]
 
 
 DATA = "Data efficiency"
@@ -38,6 +43,7 @@ PLOTS: tuple[Plot, ...] = (
         "AP@[.5:.95] on held-out specimens of trained species, one panel a training regime. "
         "A curve that still rises at its right end would gain from more images; where the bars "
         "of two architectures overlap, their seeds do not tell them apart.",
+        ("curves.learning", "iid_AP_50_95"),
     ),
     Plot(
         "learning_inat_AP_50_95",
@@ -45,6 +51,7 @@ PLOTS: tuple[Plot, ...] = (
         DATA,
         "AP@[.5:.95] on field photographs of trained species. The split has few scored specimens, "
         "so seeds differ widely: read the direction, not single steps.",
+        ("curves.learning", "inat_AP_50_95"),
     ),
     Plot(
         "learning_ood_class_agnostic_AR_100",
@@ -52,6 +59,7 @@ PLOTS: tuple[Plot, ...] = (
         DATA,
         "Class-agnostic AR@100 on species that are in no training set: how completely and how "
         "tightly specimens are boxed, whatever they are called.",
+        ("curves.learning", "ood_class_agnostic_AR_100"),
     ),
     Plot(
         "learning_iid_AP_50",
@@ -60,6 +68,7 @@ PLOTS: tuple[Plot, ...] = (
         "AP@.5, the metric that the benchmark's card reports: the shaded box is the card's range "
         "over five architectures trained on all data of the real benchmark. On other data, as the "
         "synthetic benchmark of the demo, it is there for orientation only.",
+        ("curves.learning", "iid_AP_50"),
     ),
     Plot(
         "budget_images",
@@ -69,6 +78,7 @@ PLOTS: tuple[Plot, ...] = (
         "be compared at equal cost: where the bars at one place on the axis do not overlap, the "
         "higher line buys more. Target acquisition starts far right because all other species keep "
         "their images.",
+        ("budgets.cost", "n_images"),
     ),
     Plot(
         "budget_specimens",
@@ -76,6 +86,7 @@ PLOTS: tuple[Plot, ...] = (
         DATA,
         "The same over the number of annotated specimens that are trained on. Where drawing boxes "
         "is the cost, rather than finding images, this is the axis to read.",
+        ("budgets.cost", "n_specimens"),
     ),
     Plot(
         "generalization_gaps",
@@ -85,6 +96,7 @@ PLOTS: tuple[Plot, ...] = (
         "so that the mix of species plays no part. Bottom: class-agnostic AR@100 in distribution "
         "minus on unseen species. 0 is no loss; a rising line means that more training data "
         "widen the gap, often because only the curated side gains.",
+        ("curves.generalization_gaps",),
     ),
     Plot(
         "ood_bands",
@@ -93,6 +105,7 @@ PLOTS: tuple[Plot, ...] = (
         "Class-agnostic AR@100 on unseen species by their taxonomic distance from the training "
         "species. Three lines together mean a generic notion of a beetle; a low far line means "
         "that near relatives were needed, or that the far band's images are denser.",
+        ("curves.bands",),
     ),
     Plot(
         "ood_band_taxonomic_agreement",
@@ -102,6 +115,7 @@ PLOTS: tuple[Plot, ...] = (
         "model knows one: no trained species shares a genus with mid species, nor a tribe with "
         "far ones. No chance level is drawn: some names are right by luck, more of them in a tribe "
         "than in a genus; how many on the whole split stands in each model's summary, as chance.",
+        ("curves.band_agreement",),
     ),
     Plot(
         "density_detection_recall",
@@ -110,6 +124,7 @@ PLOTS: tuple[Plot, ...] = (
         "Share of specimens found by how many specimens share the image (crowd counted). Every "
         "image counts once, so that a few crowded plates do not decide. Bands are compared "
         "fairly only within one density.",
+        ("best_condition.density", "image_mean_recall"),
     ),
     Plot(
         "imbalance_tiers",
@@ -119,6 +134,7 @@ PLOTS: tuple[Plot, ...] = (
         "the richest quarter, the middle half, the poorest quarter. The tiers stay the same at "
         "every budget; under global_uniform all species get the same k until they run out. In "
         "incremental_uniform_targets the starved targets stand in the tiers themselves.",
+        ("curves.tiers",),
     ),
     Plot(
         "imbalance_gap",
@@ -126,6 +142,7 @@ PLOTS: tuple[Plot, ...] = (
         IMBALANCE,
         "The distance between the upper and the lower line of the plot above. A line that falls "
         "towards 0 says that more data mend the imbalance.",
+        ("curves.tier_gap",),
     ),
     Plot(
         "decomposition_iid",
@@ -135,12 +152,14 @@ PLOTS: tuple[Plot, ...] = (
         "specimens found and named right. The bottleneck is where more specimens are lost: from 1 "
         "down to the first line (not found), or from the first line down to the third (found, "
         "wrong name).",
+        ("curves.decomposition", "iid_test"),
     ),
     Plot(
         "decomposition_inat",
         "Finding and naming on field photographs",
         NAMING,
         "The same on field photographs, where the bottleneck may be another one.",
+        ("curves.decomposition", "inat_test"),
     ),
     Plot(
         "density_species_accuracy",
@@ -148,6 +167,7 @@ PLOTS: tuple[Plot, ...] = (
         NAMING,
         "Share of the specimens found that are named right, by how many specimens share the "
         "image, where species can be named. Every image with a hit counts once.",
+        ("best_condition.density", "image_mean_classification_given_detection_acc"),
     ),
     Plot(
         "operating_curve",
@@ -157,6 +177,7 @@ PLOTS: tuple[Plot, ...] = (
         "finding, both joined in F1, and the share found and named right. The upright line is the "
         "cut of the highest F1 in distribution. Choose the cut by what a missed beetle costs "
         "against a false alarm.",
+        ("best_condition.operating",),
     ),
     Plot(
         "target_grid",
@@ -165,6 +186,7 @@ PLOTS: tuple[Plot, ...] = (
         "AP@.5 of the target species of each distance band when they get k images and all other "
         "species keep theirs. Rows that brighten at the same pace mean that close relatives in "
         "the training set do not help; a band has few species, so read rows, not single cells.",
+        ("targets.grid",),
     ),
     Plot(
         "target_vs_nontarget",
@@ -172,6 +194,7 @@ PLOTS: tuple[Plot, ...] = (
         TARGETS,
         "AP@.5 of the targets, of all other species, and their difference. Others should stay "
         "flat: their training images do not change. The gap closes where the line reaches 0.",
+        ("targets.target_vs_nontarget",),
     ),
     Plot(
         "confidence",
@@ -179,6 +202,7 @@ PLOTS: tuple[Plot, ...] = (
         CONFIDENCE,
         "Mean confidence of hits and false positives on each split. A model that knows what it "
         "does not know is less sure on unseen species than in distribution.",
+        ("curves.confidence",),
     ),
     Plot(
         "calibration_error",
@@ -186,6 +210,7 @@ PLOTS: tuple[Plot, ...] = (
         CONFIDENCE,
         "How far confidence lies from the share of hits, over ten bins; 0 is calibrated. Boxes "
         "are judged as hits whatever their name.",
+        ("curves.calibration_error",),
     ),
     Plot(
         "novelty",
@@ -193,6 +218,7 @@ PLOTS: tuple[Plot, ...] = (
         CONFIDENCE,
         "How well low confidence alone tells hits on unseen species from hits on trained ones: "
         "0.5 is chance, 1 is perfect. The shaded box is the range on the benchmark's card.",
+        ("curves.novelty",),
     ),
 )
 """In the order of the report."""

@@ -8,22 +8,23 @@ from pathlib import Path
 
 from benchmark_eval.core.atomic_write import write_text_atomic
 from benchmark_eval.core.text import counted
-from benchmark_eval.inputs.manifest import budget_text
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.report.captions import AWAY, CONFIDENCE, DATA, IMBALANCE, NAMING, PLOTS, TARGETS
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import cell, escape, listing, table
-from benchmark_eval.report.sentences import Facts, budget, condition, images
+from benchmark_eval.report.sentences import Facts, budget, images, label
 from benchmark_eval.results.registry import BAND_LABEL, HEADLINE, SPLIT_LABEL
+from benchmark_eval.sweep.comparisons import (
+    FALSE_OVER_DIFFERENCES,
+    FALSE_OVER_MEANS,
+    expected_false,
+)
 from benchmark_eval.sweep.completeness import by_condition
-from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
 """Columns of the headline table: AP@.5 is what readers know from elsewhere."""
-CHANCE_MEANS, CHANCE_DIFFERENCES = 0.005, 0.05
-"""How often two intervals part, and one interval leaves out 0, where there is no difference."""
 PLOTS_PLACE = "../plots"
 """Where the report looks for the plots, seen from its own folder."""
 
@@ -51,7 +52,6 @@ def discard_report(output_dir: str | Path) -> None:
 
 def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: str = "svg") -> str:
     """The text of ``report.md``."""
-    table = without_false_intervals(table)
     facts = Facts(table)
     targets = any(row.split == "iid_test" and row.AP_50.n for row in table.target_species_curves)
 
@@ -190,7 +190,7 @@ def _headline(facts: Facts) -> list[str]:
     rows = [
         [
             escape(facts.look.label(name)),
-            condition(row) + facts.warned(row),
+            label(row.condition) + facts.warned(row),
             *(cell(row.metrics[metric], len(row.seeds)) for metric in SHOWN),
         ]
         for name, row in facts.best.items()
@@ -241,14 +241,14 @@ def _rules(facts: Facts) -> list[str]:
     The shares are those that ``benchmarks/seed_intervals.py`` finds for three seeds.
     """
     means, differences = facts.judged["means"], facts.judged["differences"]
-    chance = means * CHANCE_MEANS + differences * CHANCE_DIFFERENCES
+    chance = expected_false(means, differences)
     return [
         "- Two means, of two conditions or two architectures, are called different only where "
         "their intervals do not overlap (it *holds*, *buys more*). Where there is no "
-        f"difference, that errs in about {CHANCE_MEANS:.1%} of comparisons.",
+        f"difference, that errs in about {FALSE_OVER_MEANS:.1%} of comparisons.",
         "- A difference within each model (near minus far, head minus tail, a loss), or a number "
         "against a fixed one, *is clear* only where its own interval leaves out 0 (or that "
-        f"number). Where there is none, that errs in about {CHANCE_DIFFERENCES:.0%}.",
+        f"number). Where there is none, that errs in about {FALSE_OVER_DIFFERENCES:.0%}.",
         f"- Nothing is corrected for the number of comparisons. This report makes {means} of the "
         f"first kind and {differences} of the second: if there were nothing to find at all, about "
         f"{chance:.1f} of its statements would be wrong by chance. Trust what several "
@@ -292,14 +292,14 @@ def _caveats(data: Aggregated) -> list[str]:
 def _missing(data: Aggregated) -> list[str]:
     lines = []
     several = Lookup(data).several
-    for (architecture, regime, k_or_p), cells in by_condition(data.missing):
-        place = f"{escape(architecture)}, " if several else ""
+    for condition, cells in by_condition(data.missing).items():
+        place = f"{escape(condition.architecture)}, " if several else ""
         gone = [
             f"seed {c.seed} ({escape(c.model)}: no result)" if c.model else f"seed {c.seed}"
             for c in cells
         ]
         rest = "" if any(c.model for c in cells) else " (not in the manifest)"
-        lines.append(f"- {place}{regime} {budget_text(regime, k_or_p)}: {listing(gone)}{rest}")
+        lines.append(f"- {place}{label(condition)}: {listing(gone)}{rest}")
     lines += [
         f"- The whole regime {regime}: not in the manifest"
         for regime in REGIMES
@@ -345,10 +345,10 @@ def _all_conditions(facts: Facts) -> list[str]:
     several = Lookup(data).several
     sources = {row.source for row in data.budget_curves}
     mixed = len(sources) > 1
-    costs = {(r.architecture, r.regime, r.k_or_p): r for r in data.budget_curves}
+    costs = {row.condition: row for row in data.budget_curves}
     rows = []
     for row in data.learning_curves:
-        cost = costs[row.architecture, row.regime, row.k_or_p]
+        cost = costs[row.condition]
         marked = f"{budget(row)} (incomplete)" if row.missing else budget(row)
         marked += facts.warned(row)
         rows.append(

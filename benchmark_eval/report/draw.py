@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.report.captions import PLOTS
-from benchmark_eval.sweep.identical import without_false_intervals
 from benchmark_eval.sweep.tables import Aggregated
 
 if TYPE_CHECKING:
@@ -19,37 +19,13 @@ FORMATS = ("svg", "png")
 
 def painters() -> dict[str, Callable[[Aggregated], Figure]]:
     """The function that draws each plot of ``captions.PLOTS``."""
-    from benchmark_eval.report.plots import best_condition, budgets, curves, targets
+    return {plot.name: _painter(*plot.painter) for plot in PLOTS}
 
-    return {
-        "learning_iid_AP_50_95": lambda table: curves.learning(table, "iid_AP_50_95"),
-        "learning_inat_AP_50_95": lambda table: curves.learning(table, "inat_AP_50_95"),
-        "learning_ood_class_agnostic_AR_100": lambda table: curves.learning(
-            table, "ood_class_agnostic_AR_100"
-        ),
-        "learning_iid_AP_50": lambda table: curves.learning(table, "iid_AP_50"),
-        "budget_images": lambda table: budgets.cost(table, "n_images"),
-        "budget_specimens": lambda table: budgets.cost(table, "n_specimens"),
-        "generalization_gaps": curves.generalization_gaps,
-        "ood_bands": curves.bands,
-        "ood_band_taxonomic_agreement": curves.band_naming,
-        "density_detection_recall": lambda table: best_condition.density(
-            table, best_condition.FOUND
-        ),
-        "density_species_accuracy": lambda table: best_condition.density(
-            table, best_condition.NAMED
-        ),
-        "imbalance_tiers": curves.tiers,
-        "imbalance_gap": curves.tier_gap,
-        "decomposition_iid": lambda table: curves.finding_and_naming(table, "iid_test"),
-        "decomposition_inat": lambda table: curves.finding_and_naming(table, "inat_test"),
-        "operating_curve": best_condition.operating,
-        "target_grid": targets.grid,
-        "target_vs_nontarget": targets.against_others,
-        "confidence": curves.confidence,
-        "calibration_error": curves.calibration_error,
-        "novelty": curves.novelty,
-    }
+
+def _painter(place: str, *arguments: str) -> Callable[[Aggregated], Figure]:
+    module, function = place.split(".")
+    paint = getattr(importlib.import_module(f"benchmark_eval.report.plots.{module}"), function)
+    return lambda table: paint(table, *arguments)
 
 
 def write_plots(
@@ -67,7 +43,6 @@ def write_plots(
     if unknown:
         raise UsageError(f"no such plot: {', '.join(unknown)}; there are {', '.join(known)}")
     paint = painters()
-    table = without_false_intervals(table)
     written: list[Path] = []
     for name in wanted:
         with figures.house_style():

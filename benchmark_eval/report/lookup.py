@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
-from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, CurveMetric
-from benchmark_eval.sweep.tables import Aggregated, CurveRow
+from benchmark_eval.sweep.tables import Aggregated
 
 BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRICS}
 
@@ -40,12 +39,15 @@ class Lookup:
 
     def __init__(self, table: Aggregated) -> None:
         self.table = table
-        self.architectures = list(dict.fromkeys(row.architecture for row in table.learning_curves))
+        self.architectures = table.architectures
         self.budgets: dict[str, list[str]] = {}
-        for regime in REGIMES:
-            rows = [row for row in table.learning_curves if row.regime == regime]
-            if rows:
-                self.budgets[regime] = _in_order(rows)
+        for condition in sorted(
+            {row.condition for row in table.learning_curves},
+            key=lambda condition: (condition.regime_order, condition.value),
+        ):
+            budgets = self.budgets.setdefault(condition.regime, [])
+            if condition.k_or_p not in budgets:
+                budgets.append(condition.k_or_p)
 
     @property
     def regimes(self) -> list[str]:
@@ -66,14 +68,6 @@ class Lookup:
         text = self.label(architecture)
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
-    def rows(self, architecture: str, regime: str) -> list[CurveRow]:
-        """The conditions of an architecture in a regime, by rising budget."""
-        return [
-            row
-            for row in self.table.learning_curves
-            if row.architecture == architecture and row.regime == regime
-        ]
-
     def series(self, architecture: str, regime: str, metric: str) -> Series:
         """One curve metric over a regime's budgets."""
         at = {budget: i for i, budget in enumerate(self.budgets[regime])}
@@ -86,7 +80,7 @@ class Lookup:
         ]
         points = [
             (at[row.k_or_p], row.metrics[metric])
-            for row in self.rows(architecture, regime)
+            for row in self.table.conditions(architecture, regime)
             if row.metrics[metric].n
         ]
         return Series(f"{architecture}|{regime}|{metric}", tuple(points), tuple(dots))
@@ -131,13 +125,3 @@ class Lookup:
         own = self.seeds(metrics, architecture)
         text = self.short(architecture)
         return text if own == self.seeds(metrics) else f"{text} (n={own})"
-
-
-def _in_order(rows: Iterable[CurveRow]) -> list[str]:
-    from benchmark_eval.inputs.manifest import parse_budget
-
-    def order(row: CurveRow) -> float:
-        parsed = parse_budget(row.regime, row.k_or_p)
-        return parsed[0] if parsed else 0.0
-
-    return list(dict.fromkeys(row.k_or_p for row in sorted(rows, key=order)))

@@ -23,5 +23,3 @@ CARD_RANGES: dict[str, tuple[float, float]] = {
 """(lowest, highest) by the name of a curve metric."""
 CARD_IOU = 0.5
 """The IoU at which the card's numbers other than AP were measured."""
-FULL_DATA = {"global_uniform": "all", "incremental_natural": "1"}
-"""The condition of a regime that trains on everything, as the card's detectors do."""

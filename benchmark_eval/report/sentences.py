@@ -10,29 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from msgspec.structs import replace
-
 from benchmark_eval.core.intervals import UNDEFINED, Estimate
-from benchmark_eval.core.intervals import estimate as over_seeds
 from benchmark_eval.core.text import counted
-from benchmark_eval.inputs.manifest import budget_text
-from benchmark_eval.protocol import REGIMES
+from benchmark_eval.inputs.manifest import Condition, budget_text
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import MISSING, escape, estimate, listing, table
-from benchmark_eval.report.reference import FULL_DATA
 from benchmark_eval.results.registry import BAND_LABEL, SPLIT_PREFIX
-from benchmark_eval.sweep.aggregation import best_conditions
-from benchmark_eval.sweep.comparisons import Verdict, compare, compare_to
-from benchmark_eval.sweep.differences import (
-    CLASSIFICATION_MINUS_LOCALISATION,
-    NEAR_TARGETS,
-    RECALL_1_MINUS_OVER_10,
-)
-from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, OperatingRow
+from benchmark_eval.sweep import questions
+from benchmark_eval.sweep.best import best_conditions, best_threshold, defined_at_best, largest
+from benchmark_eval.sweep.comparisons import Judged, Verdict
+from benchmark_eval.sweep.pooled import FULL_DATA, pooled
+from benchmark_eval.sweep.questions import NATURAL, TARGETS, UNIFORM
+from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow
 
-UNIFORM, NATURAL, TARGETS = REGIMES
-SAME_COST = 1.25
-"""Two conditions cost about the same when neither has over this times the other's images."""
 INCONCLUSIVE = "cannot be told (the intervals overlap)"
 T = TypeVar("T")
 
@@ -50,9 +40,7 @@ class Facts:
         self.doubtful |= {name for item in data.warnings for name in item.models}
         """The models that stand under the report's warnings."""
         self._doubtful_conditions = {
-            (model.architecture, model.regime, model.k_or_p)
-            for model in data.models
-            if model.model in self.doubtful
+            model.condition for model in data.models if model.model in self.doubtful
         }
 
     # -- helpers ---------------------------------------------------------------------------
@@ -63,8 +51,7 @@ class Facts:
 
     def warned(self, row: CurveRow) -> str:
         """`` (warnings)`` behind a condition with a model that has some."""
-        key = (row.architecture, row.regime, row.k_or_p)
-        return " (warnings)" if key in self._doubtful_conditions else ""
+        return " (warnings)" if row.condition in self._doubtful_conditions else ""
 
     def means(
         self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = INCONCLUSIVE
@@ -73,12 +60,12 @@ class Facts:
         return self._tally("means", verdicts, above, below, unclear)
 
     def differences(
-        self, values: Mapping[str, Estimate], above: str, below: str, fixed: float = 0.0
+        self, judged: Mapping[str, Judged], above: str, below: str, fixed: float = 0.0
     ) -> str:
         """What a difference within each model says, or another number against a fixed one."""
-        told = {name: compare_to(value, fixed) for name, value in values.items()}
+        verdicts = {name: item.verdict for name, item in judged.items()}
         unclear = f"cannot be told (the interval includes {fixed:g})"
-        return self._tally("differences", told, above, below, unclear)
+        return self._tally("differences", verdicts, above, below, unclear)
 
     def _tally(
         self, rule: str, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str
@@ -102,65 +89,44 @@ class Facts:
             return f"{next(iter(groups))} for {every} architectures"
         return "; ".join(f"{text} for {listing(names)}" for text, names in groups.items())
 
-    def _defined(self, architecture: str, regime: str, metric: str) -> list[CurveRow]:
-        """The conditions of a regime where the metric is defined, by rising budget."""
-        rows = self.look.rows(architecture, regime)
-        return [row for row in rows if row.metrics[metric].n]
-
-    def _at_best(self, *metrics: str) -> dict[str, CurveRow]:
-        """The best condition of each architecture where all of these are defined."""
-        return {
-            name: row
-            for name, row in self.best.items()
-            if all(row.metrics[metric].n for metric in metrics)
-        }
-
     # -- how quality grows with data -------------------------------------------------------
 
     def growth(self, metric: str) -> list[str]:
         """From the smallest to the largest budget of each regime, and whether it still rises."""
         lines, rows = [], []
         for regime in (UNIFORM, NATURAL):
-            ends = {
-                name: cells
-                for name in self.look.architectures
-                if len(cells := self._defined(name, regime, metric)) > 1
-            }
+            ends = questions.growth(self.data, regime, metric)
             # an incomplete sweep: each architecture is told at its own budgets
-            for some in _alike(ends, lambda cells: [budget(cells[at]) for at in (0, -2, -1)]):
-                first, before, last = (next(iter(some.values()))[at] for at in (0, -2, -1))
-                label = BY_NAME[metric].metric.label
-                grown, step = (
-                    {
-                        name: compare(cells[-1].metrics[metric], cells[at].metrics[metric])
-                        for name, cells in some.items()
-                    }
-                    for at in (0, -2)
+            for some in _alike(ends, lambda g: map(budget, (g.first, g.before, g.last))):
+                usual = next(iter(some.values()))
+                metric_label = BY_NAME[metric].metric.label
+                example = _largest(some, lambda g: g.last.metrics[metric])
+                start, end = (
+                    row.metrics[metric] for row in (some[example].first, some[example].last)
                 )
-                example = _largest(some, lambda cells: cells[-1].metrics[metric])
-                start, end = (some[example][at].metrics[metric] for at in (0, -1))
+                grown = {name: g.total for name, g in some.items()}
+                step = {name: g.step for name, g in some.items()}
                 text = (
-                    f"- {regime}, from {budget(first)} to {budget(last)}: that {label} grows with "
-                    f"data {self.means(grown, 'holds', 'is wrong, it falls')}. "
+                    f"- {regime}, from {budget(usual.first)} to {budget(usual.last)}: that "
+                    f"{metric_label} grows with data "
+                    f"{self.means(grown, 'holds', 'is wrong, it falls')}. "
                     f"{self._for(example)}it goes from {estimate(start)} to {estimate(end)}."
                 )
-                if first is not before:
+                if usual.first is not usual.before:
                     text += (
-                        f" That the last step, from {budget(before)}, is a gain "
+                        f" That the last step, from {budget(usual.before)}, is a gain "
                         f"{self.means(step, 'holds', 'is wrong, it is a loss')}."
                     )
-                lines.append(text + self._step_pooled(metric, some))
+                lines.append(text + self._step_pooled(some))
             rows += [
                 [
                     self.name(name),
                     regime,
-                    f"{budget(cells[0])}: {estimate(cells[0].metrics[metric])}",
-                    f"{budget(cells[-2])}: {estimate(cells[-2].metrics[metric])}"
-                    if len(cells) > 2
-                    else MISSING,
-                    f"{budget(cells[-1])}: {estimate(cells[-1].metrics[metric])}",
+                    at_budget(g.first, metric),
+                    MISSING if g.first is g.before else at_budget(g.before, metric),
+                    at_budget(g.last, metric),
                 ]
-                for name, cells in ends.items()
+                for name, g in ends.items()
             ]
         if not lines:
             return [_nothing("a regime with two budgets")]
@@ -169,50 +135,13 @@ class Facts:
             header, *rows = ([*cells[:3], *cells[4:]] for cells in (header, *rows))
         return [*lines, "", *table(header, rows, left=2)]
 
-    def pooled(self, architecture: str, metric: str) -> Estimate | None:
-        """All seeds on all training images, whatever the regime calls that budget.
-
-        None unless both regimes have such seeds. Without an interval where seeds are copies.
-        """
-        rows = [row for row in self.look.table.learning_curves
-                if row.architecture == architecture and on_all_data(row)]  # fmt: skip
-        keys = {(row.regime, row.k_or_p) for row in rows}
-        costs = {
-            (row.n_images, row.n_specimens)
-            for row in self.data.budget_curves
-            if row.architecture == architecture and (row.regime, row.k_or_p) in keys
-        }
-        # budgets that were counted and differ are not of one training set
-        if len(rows) < 2 or len(costs) > 1 or not all(row.metrics[metric].n for row in rows):
-            return None
-        models = [
-            model
-            for model in self.data.models
-            if model.architecture == architecture and (model.regime, model.k_or_p) in keys
-        ]
-        value = over_seeds(model.values[metric] for model in models)
-        names, split = {model.model for model in models}, BY_NAME[metric].split
-        copies = any(
-            len(names.intersection(item.models)) > 1
-            for item in self.data.identical
-            if split is None or split in item.splits
-        )
-        return replace(value, ci95_low=None, ci95_high=None) if copies else value
-
-    def _step_pooled(self, metric: str, some: Mapping[str, list[CurveRow]]) -> str:
+    def _step_pooled(self, some: Mapping[str, questions.Growth]) -> str:
         """The last step judged on all seeds of its end, where that is all data."""
-        last = next(iter(some.values()))[-1]
-        both = {
-            name: value
-            for name in some
-            if on_all_data(last) and (value := self.pooled(name, metric)) is not None
-        }
-        if not both:
+        told = {name: g.step_pooled for name, g in some.items() if g.step_pooled}
+        if not told:
             return ""
+        last = next(iter(some.values())).last
         other = NATURAL if last.regime == UNIFORM else UNIFORM
-        told = {
-            name: compare(value, some[name][-2].metrics[metric]) for name, value in both.items()
-        }
         return (
             f" {other} {budget_text(other, FULL_DATA[other])} is the same training set as "
             f"{budget(last)}; with its seeds too, that this step is a gain "
@@ -224,7 +153,7 @@ class Facts:
         both = {
             name: values
             for name in self.look.architectures
-            if (values := [self.pooled(name, metric) for metric in metrics])[0] is not None
+            if (values := [pooled(self.data, name, metric) for metric in metrics])[0] is not None
         }
         if not both:
             return []
@@ -251,14 +180,14 @@ class Facts:
 
         ``below`` says that it lies below; ``what`` is what its largest mean is of.
         """
-        best = {name: row.metrics[metric] for name, row in self._at_best(metric).items()}
+        best = questions.at_best(self.best, metric, fixed)
         if not best:
             return []
-        example = _largest(best, lambda value: value)
+        example = _largest(best, lambda item: item.value)
         top = f"Largest {what}, of {self.name(example)}" if len(best) > 1 else f"The {what}"
         return [
             f"- {lead} {self.differences(best, 'is clear', below, fixed)}. {top}: "
-            f"{estimate(best[example])}."
+            f"{estimate(best[example].value)}."
         ]
 
     def _for(self, architecture: str) -> str:
@@ -267,59 +196,45 @@ class Facts:
 
     def architectures(self, metric: str) -> list[str]:
         """The architectures at their best conditions, against the highest."""
-        ranked = sorted(self.best.items(), key=lambda item: -(item[1].metrics[metric].mean or 0.0))
-        if len(ranked) < 2:
+        ranked = questions.ranking(self.best, metric)
+        if ranked is None:
             return []
-        (top, first), *others = ranked
-        told = {name: compare(first.metrics[metric], row.metrics[metric]) for name, row in others}
         return [
-            f"- Between architectures, each at its best condition: {self.name(top)} has the "
-            f"highest mean, {estimate(first.metrics[metric])}. That the others lie below it "
-            f"{self.means(told, 'holds', 'is wrong')}.{self._pooled_ranks(metric)}"
+            f"- Between architectures, each at its best condition: {self.name(ranked.top)} has the "
+            f"highest mean, {estimate(ranked.value)}. That the others lie below it "
+            f"{self.means(ranked.others, 'holds', 'is wrong')}.{self._pooled_ranks(metric)}"
         ]
 
     def _pooled_ranks(self, metric: str) -> str:
         """The same comparison on all seeds of all data, where all have these as their best."""
-        both = {
-            name: value
-            for name, row in self.best.items()
-            if on_all_data(row) and (value := self.pooled(name, metric)) is not None
-        }
-        if len(both) < len(self.best):
+        ranked = questions.pooled_ranking(self.data, self.best, metric)
+        if ranked is None:
             return ""
-        top = _largest(both, lambda value: value)
-        told = {name: compare(both[top], value) for name, value in both.items() if name != top}
         return (
-            f" On all seeds of all images, of both regimes, {self.name(top)} has the highest, "
-            f"{estimate(both[top])}; that the others lie below it "
-            f"{self.means(told, 'holds', 'is wrong')}."
+            f" On all seeds of all images, of both regimes, {self.name(ranked.top)} has the "
+            f"highest, {estimate(ranked.value)}; that the others lie below it "
+            f"{self.means(ranked.others, 'holds', 'is wrong')}."
         )
 
     def regimes_at_equal_cost(self, metric: str) -> list[str]:
         """global_uniform against incremental_natural where both cost about as many images."""
-        pairs = {
-            name: pair
-            for name in self.look.architectures
-            if (pair := self._equal_cost(name, metric)) is not None
-        }
+        pairs = questions.equal_cost(self.data, metric)
         if not pairs:
             return [
                 f"- No two conditions of {UNIFORM} and {NATURAL} short of all data cost about as "
-                f"many images (within {SAME_COST - 1:.0%}), so the regimes cannot be compared "
-                "at equal cost."
+                f"many images (within {questions.SAME_COST - 1:.0%}), so the regimes cannot be "
+                "compared at equal cost."
             ]
         lines = []
         for some in _alike(
-            pairs, lambda pair: [(row.k_or_p, row.n_images, row.source) for row in pair]
+            pairs,
+            lambda pair: [(r.k_or_p, r.n_images, r.source) for r in (pair.uniform, pair.natural)],
         ):
-            told = {
-                name: compare(uniform.headline[metric], natural.headline[metric])
-                for name, (uniform, natural) in some.items()
-            }
-            uniform, natural = next(iter(some.values()))
+            told = {name: pair.verdict for name, pair in some.items()}
+            usual = next(iter(some.values()))
             lines.append(
                 f"- Between regimes, at about the same number of distinct training images "
-                f"({_cost(uniform)}; {_cost(natural)}): "
+                f"({_cost(usual.uniform)}; {_cost(usual.natural)}): "
                 + self.means(
                     told,
                     "equal shares of every species buy more",
@@ -332,46 +247,20 @@ class Facts:
             [
                 self.name(name),
                 *(f"{budget(row)}, {images(row)} images: {estimate(row.headline[metric])}"
-                  for row in pair),
+                  for row in (pair.uniform, pair.natural)),
             ]
             for name, pair in pairs.items()
         ]  # fmt: skip
         return [*lines, "", *table(["Architecture", UNIFORM, NATURAL], rows)]
 
-    def _equal_cost(self, architecture: str, metric: str) -> tuple[BudgetRow, BudgetRow] | None:
-        """The dearest pair that costs about the same, short of all data; the closest on ties."""
-        rows = [
-            row
-            for row in self.data.budget_curves
-            if row.architecture == architecture
-            and row.n_images
-            and row.headline[metric].n
-            and row.k_or_p != FULL_DATA.get(row.regime)
-        ]
-        pairs = [
-            (-b.n_images, max(a.n_images, b.n_images) / min(a.n_images, b.n_images), a, b)
-            for a in rows
-            if a.regime == UNIFORM and a.n_images
-            for b in rows
-            if b.regime == NATURAL and b.n_images
-        ]
-        close = [pair for pair in pairs if pair[1] <= SAME_COST]
-        if not close:
-            return None
-        _, _, uniform, natural = min(close, key=lambda pair: pair[:2])
-        return uniform, natural
-
     # -- field photographs and unseen species ----------------------------------------------
 
     def field(self) -> list[str]:
         """What the best condition loses on field photographs of species it was trained on."""
-        shared = max(
-            (row.metrics["n_shared_species_iid_inat"].mean or 0 for row in self.best.values()),
-            default=0,
-        )
+        shared = questions.n_shared_species(self.best)
         return self._against(
             "photography_robustness_gap_AP_50_shared_species",
-            f"Field photographs: over the {counted(round(shared), 'species', 'species')} that both "
+            f"Field photographs: over the {counted(shared, 'species', 'species')} that both "
             "splits score, that AP@.5 is lower than on curated photographs",
             "is wrong, it is higher",
             "loss",
@@ -385,17 +274,17 @@ class Facts:
             "is wrong, it is higher",
             "loss",
         )
-        near, far, gap = "ood_near_genus_AR_100", "ood_far_tribe_AR_100", "ood_band_gap_AR_100"
-        best = self._at_best(near, far, gap)
-        if best:
-            told = {name: row.metrics[gap] for name, row in best.items()}
-            example = _largest(told, lambda value: value)
-            m = best[example].metrics
+        gaps = questions.distance(self.best)
+        if gaps:
+            example = _largest(gaps, lambda gap: gap.difference.value)
+            shown = gaps[example]
+            judged = {name: gap.difference for name, gap in gaps.items()}
             lines.append(
                 "- Distance: that near species are found better than far ones "
-                f"{self.differences(told, 'is clear', 'is wrong, far ones are')}. "
-                f"{self._for(example)}class-agnostic AR@100 is {estimate(m[near])} on near and "
-                f"{estimate(m[far])} on far species, a difference of {estimate(m[gap])}. The far "
+                f"{self.differences(judged, 'is clear', 'is wrong, far ones are')}. "
+                f"{self._for(example)}class-agnostic AR@100 is {estimate(shown.left)} on near and "
+                f"{estimate(shown.right)} on far species, a difference of "
+                f"{estimate(shown.difference.value)}. The far "
                 "band differs in density too, so distance need not be the reason: compare within "
                 "one density."
             )
@@ -403,60 +292,39 @@ class Facts:
 
     def density(self) -> list[str]:
         """Finding on single specimens against crowded images."""
-        cells = {
-            (row.architecture, row.stratum): row.metrics["image_mean_recall"]
-            for row in self.data.density_curves
-            if (row.split, row.band) == ("semantic_ood", "")
-            and row.architecture in self.best
-            and (row.regime, row.k_or_p)
-            == (self.best[row.architecture].regime, self.best[row.architecture].k_or_p)
-            and row.metrics["image_mean_recall"].n
-        }
-        pairs = {
-            name: (cells[name, "1"], cells[name, ">10"])
-            for name in self.best
-            if (name, "1") in cells and (name, ">10") in cells
-        }
-        if not pairs:
+        gaps = questions.density(self.data, self.best)
+        if not gaps:
             return []
-        gaps = {name: self.best[name].differences[RECALL_1_MINUS_OVER_10] for name in pairs}
-        example = _largest(gaps, lambda value: value)
-        one, many = pairs[example]
+        example = _largest(gaps, lambda gap: gap.difference.value)
+        shown = gaps[example]
+        judged = {name: gap.difference for name, gap in gaps.items()}
         return [
             "- Density: that specimens alone on their image are found better than those among "
-            f"more than ten {self.differences(gaps, 'is clear', 'is wrong')}. "
-            f"{self._for(example)}{estimate(one)} of single unseen specimens are found and "
-            f"{estimate(many)} of those on crowded images (means over images), a difference of "
-            f"{estimate(gaps[example])}."
+            f"more than ten {self.differences(judged, 'is clear', 'is wrong')}. "
+            f"{self._for(example)}{estimate(shown.left)} of single unseen specimens are found and "
+            f"{estimate(shown.right)} of those on crowded images (means over images), a difference "
+            f"of {estimate(shown.difference.value)}."
         ]
 
     # -- rare and common species -----------------------------------------------------------
 
     def rare(self) -> list[str]:
         """The gap between head and tail species at both ends of each regime."""
-        metric = "iid_head_minus_tail_AP_50"
         lines, rows = [], []
         for regime in (UNIFORM, NATURAL):
-            ends = {
-                name: cells
-                for name in self.look.architectures
-                if (cells := self._defined(name, regime, metric))
-            }
-            for some in _alike(ends, lambda cells: [budget(cells[at]) for at in (0, -1)]):
-                first, last = (next(iter(some.values()))[at] for at in (0, -1))
-                gaps = {name: cells[-1].metrics[metric] for name, cells in some.items()}
-                example = _largest(gaps, lambda value: value)
+            ends = questions.imbalance(self.data, regime)
+            for some in _alike(ends, lambda item: map(budget, (item.first, item.last))):
+                first, last = next(iter(some.values())).first, next(iter(some.values())).last
+                gaps = {name: item.gap for name, item in some.items()}
+                example = _largest(gaps, lambda gap: gap.value)
                 text = (
                     f"- {regime}, at {budget(last)}: that rare species are served worse than "
                     "common ones "
                     f"{self.differences(gaps, 'is clear', 'is wrong, they are served better')}. "
-                    f"{self._for(example)}head minus tail AP@.5 is {estimate(gaps[example])}."
+                    f"{self._for(example)}head minus tail AP@.5 is {estimate(gaps[example].value)}."
                 )
                 if first is not last:
-                    moved = {
-                        name: compare(gaps[name], cells[0].metrics[metric])
-                        for name, cells in some.items()
-                    }
+                    moved = {name: item.widened for name, item in some.items()}
                     text += (
                         f" That this gap is wider than at {budget(first)} "
                         f"{self.means(moved, 'holds', 'is wrong, it is narrower')}."
@@ -466,10 +334,10 @@ class Facts:
                 [
                     self.name(name),
                     regime,
-                    f"{budget(cells[0])}: {estimate(cells[0].metrics[metric])}",
-                    f"{budget(cells[-1])}: {estimate(cells[-1].metrics[metric])}",
+                    at_budget(item.first, questions.HEAD_MINUS_TAIL),
+                    at_budget(item.last, questions.HEAD_MINUS_TAIL),
                 ]
-                for name, cells in ends.items()
+                for name, item in ends.items()
             ]
         if not lines:
             return [_nothing("head and tail species (training annotations are needed)")]
@@ -491,13 +359,10 @@ class Facts:
                 "localisation_loss",
             )
         )
-        best = self._at_best(found, lost)
+        best = defined_at_best(self.best, found, lost)
         if not best:
             return [_nothing(f"scored specimens {where}")]
-        told = {
-            name: row.differences[CLASSIFICATION_MINUS_LOCALISATION[split]]
-            for name, row in best.items()
-        }
+        told = questions.bottleneck(best, split)
         example = _largest(best, lambda row: row.metrics[both])
         m = best[example].metrics
         header = ["Architecture", "Found", "Found, any name"]
@@ -511,7 +376,7 @@ class Facts:
             f"{self.differences(told, 'is naming', 'is finding')}. {self._for(example)}"
             f"{estimate(m[found])} of the specimens are found and {estimate(m[named])} of those "
             f"named right, {estimate(m[both])} together; lost to names minus not found is "
-            f"{estimate(told[example])}.",
+            f"{estimate(told[example].value)}.",
             "- Boxes named as a species that this split does not list are left out, as the "
             "benchmark's evaluator does: a beetle found under such a name counts as not found. "
             "'Found, any name' keeps them; where it is well above 'Found', names are to blame for "
@@ -523,7 +388,7 @@ class Facts:
                     [
                         self.name(name),
                         *(estimate(row.metrics[key]) for key in columns),
-                        estimate(told[name]),
+                        estimate(told[name].value),
                     ]
                     for name, row in best.items()
                 ],
@@ -577,67 +442,50 @@ class Facts:
             for row in self.data.target_species_curves
             if row.split == "iid_test"
         }
-        names = list(dict.fromkeys(key[0] for key in cells))
+        contrasts = questions.target_contrasts(self.data)
         budgets = [k for k in self.look.budgets.get(TARGETS, []) if any(k == c[2] for c in cells)]
         if len(budgets) < 2:
             return [_nothing(f"two budgets of {TARGETS} with target species")]
-        gaps = {
-            name: {
-                row.k_or_p: row.differences[NEAR_TARGETS]
-                for row in self.look.rows(name, TARGETS)
-                if row.differences[NEAR_TARGETS].n
-            }
-            for name in names
-        }
-        # with no image of its own a species' name was never shown: relatives show from k > 0 on
-        first = {n: next((k for k in own if k != "0"), "") for n, own in gaps.items()}
-        last = {n: list(own)[-1] for n, own in gaps.items() if own}
+        firsts = {name: item.first for name, item in contrasts.items() if item.first}
+        lasts = {name: item.last for name, item in contrasts.items() if item.last}
         lines = []
-        for which, lead, far_ahead in (
-            (first, "Relatives", "is wrong, far ones do"),
-            (last, "Own images", "is wrong, far ones do"),
-        ):
-            told = {n: k for n, k in which.items() if k and (which is first or k != first[n])}
-            for some in _alike(told, lambda k: [k]):
-                k = next(iter(some.values()))
-                here = {name: gaps[name][k] for name in some}
-                example = _largest(here, lambda value: value)
-                near, far = (cells[example, band, k] for band in ("near_genus", "far_tribe"))
+        for which, lead in ((firsts, "Relatives"), (lasts, "Own images")):
+            for some in _alike(which, lambda item: [item[0]]):
+                k = next(iter(some.values()))[0]
+                here = {name: contrast.difference for name, (_, contrast) in some.items()}
+                example = _largest(here, lambda item: item.value)
+                shown = some[example][1]
                 lines.append(
                     f"- {lead}, at k={k}: that near targets do better than far ones "
-                    f"{self.differences(here, 'is clear', far_ahead)}. {self._for(example)}"
-                    f"AP@.5 is {estimate(near)} on near and {estimate(far)} on far targets, a "
-                    f"difference of {estimate(here[example])}."
+                    f"{self.differences(here, 'is clear', 'is wrong, far ones do')}. "
+                    f"{self._for(example)}"
+                    f"AP@.5 is {estimate(shown.left)} on near and {estimate(shown.right)} on far "
+                    f"targets, a difference of {estimate(here[example].value)}."
                 )
-        ends = [*first.values(), *last.values(), budgets[0], budgets[-1]]
-        shown = [k for k in budgets if k in ends]
+        ends = [*(k for which in (firsts, lasts) for k, _ in which.values()), *budgets[:1]]
+        ends += budgets[-1:]
+        columns = [k for k in budgets if k in ends]
         rows = [
             [self.name(name), BAND_LABEL[band], *(
-                estimate(cells.get((name, band, k), UNDEFINED)) for k in shown
+                estimate(cells.get((name, band, k), UNDEFINED)) for k in columns
             )]
-            for name in names
+            for name in contrasts
             for band in BAND_LABEL
         ]  # fmt: skip
-        header = ["Architecture", "Target species", *(f"AP@.5 at k={k}" for k in shown)]
+        header = ["Architecture", "Target species", *(f"AP@.5 at k={k}" for k in columns)]
         return [*lines, *self._target_gap(), "", *table(header, rows, left=2)]
 
     def _target_gap(self) -> list[str]:
         """Target minus other species where targets have the most images."""
-        last = {
-            row.architecture: row
-            for row in self.data.target_vs_nontarget
-            if row.split == "iid_test" and row.gap_AP_50.n
-        }
-        if not last:
-            return []
+        gaps = questions.target_gaps(self.data)
         lines = []
-        for some in _alike(last, lambda row: [row.k]):
-            told = {name: row.gap_AP_50 for name, row in some.items()}
-            example = _largest(told, lambda value: value)
+        for some in _alike(gaps, lambda gap: [gap[0].k]):
+            told = {name: judged for name, (_, judged) in some.items()}
+            example = _largest(told, lambda item: item.value)
             lines.append(
-                f"- Against the other species, at k={some[example].k}: that targets are ahead "
+                f"- Against the other species, at k={some[example][0].k}: that targets are ahead "
                 f"{self.differences(told, 'is clear', 'is wrong, they are behind')}. "
-                f"{self._for(example)}target minus others is {estimate(told[example])}."
+                f"{self._for(example)}target minus others is {estimate(told[example].value)}."
             )
         return lines
 
@@ -682,9 +530,9 @@ def budget(row: CurveRow | BudgetRow) -> str:
     return budget_text(row.regime, row.k_or_p)
 
 
-def condition(row: CurveRow) -> str:
+def label(condition: Condition) -> str:
     """``global_uniform k=5``."""
-    return f"{row.regime} {budget(row)}"
+    return f"{condition.regime} {budget_text(condition.regime, condition.k_or_p)}"
 
 
 def images(row: BudgetRow) -> str:
@@ -693,9 +541,9 @@ def images(row: BudgetRow) -> str:
     return MISSING if row.n_images is None else f"{about}{row.n_images:,.0f}"
 
 
-def on_all_data(row: CurveRow) -> bool:
-    """Whether a condition trains on all images."""
-    return FULL_DATA.get(row.regime) == row.k_or_p
+def at_budget(row: CurveRow, metric: str) -> str:
+    """``k=5: 0.540 (0.441 to 0.639; n=3)``."""
+    return f"{budget(row)}: {estimate(row.metrics[metric])}"
 
 
 def _cost(row: BudgetRow) -> str:
@@ -711,26 +559,7 @@ def _alike(items: Mapping[str, T], key: Callable[[T], Iterable[Hashable]]) -> li
 
 
 def _largest(items: Mapping[str, T], value: Callable[[T], Estimate]) -> str:
-    """The key with the largest mean, the first on ties."""
-    return max(items, key=lambda key: _or_low(value(items[key]).mean))
-
-
-def _or_low(mean: float | None) -> float:
-    return float("-inf") if mean is None else mean
-
-
-def best_threshold(data: Aggregated, architecture: str) -> OperatingRow | None:
-    """The cut with the highest mean F1 over all seeds in distribution, the lowest on ties."""
-    best: OperatingRow | None = None
-    for row in data.operating_curves:
-        if (row.architecture, row.split) != (architecture, "iid_test"):
-            continue
-        f1 = row.metrics["F1"]
-        if f1.mean is None or f1.n < row.metrics["recall"].n:
-            continue
-        if best is None or f1.mean > _or_low(best.metrics["F1"].mean):
-            best = row
-    return best
+    return largest({name: value(item) for name, item in items.items()})
 
 
 def _nothing(what: str) -> str:

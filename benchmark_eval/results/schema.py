@@ -390,7 +390,7 @@ class _Version(msgspec.Struct):
     schema_version: int
 
 
-def read_summary(path: str | Path) -> Evaluation:
+def load_summary(path: str | Path) -> Evaluation:
     """Read a ``<model>_summary.json``.
 
     Raises

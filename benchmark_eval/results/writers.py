@@ -6,8 +6,6 @@ needed to read back the same value.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.atomic_write import write_together
-from benchmark_eval.core.csv_text import neutral
+from benchmark_eval.core.csv_text import csv_cell, csv_text
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.model_report import render_text
 from benchmark_eval.results.schema import Evaluation, to_dict
@@ -96,21 +94,6 @@ def summary_json(evaluation: Evaluation) -> bytes:
     return msgspec.json.format(msgspec.json.encode(to_dict(evaluation)), indent=1) + b"\n"
 
 
-def _cell(value: Any) -> str:
-    """A value as CSV text: empty for undefined, True/False, shortest exact number."""
-    if value is None:
-        return ""
-    return str(neutral(value)) if isinstance(value, str) else repr(value)
-
-
-def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
 def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tuple[str, Any]]:
     """Scalars of a block by key; with ``deep`` also nested ones under dotted names."""
     for key, value in tree.items():
@@ -120,21 +103,22 @@ def _numbers(tree: dict[str, Any], *, deep: bool, stem: str = "") -> Iterator[tu
             yield from _numbers(value, deep=True, stem=f"{stem}{key}.")
 
 
-def summary_csv(evaluation: Evaluation) -> str:
+def summary_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, Any]]:
     """All scalars of a model; those of bands, strata and operating points under dotted names."""
+    tree = msgspec.to_builtins(evaluation)
+    for split, blocks in tree["per_split"].items():
+        for block, content in blocks.items():
+            if not isinstance(content, dict) or block == "per_species":
+                continue
+            for name, value in _numbers(content, deep=block in _NESTED):
+                yield evaluation.model, split, block, name, value
+    for name, value in tree["summary"].items():
+        yield evaluation.model, "ALL", "summary", name, value
 
-    def rows() -> Iterator[Sequence[Any]]:
-        tree = msgspec.to_builtins(evaluation)
-        for split, blocks in tree["per_split"].items():
-            for block, content in blocks.items():
-                if not isinstance(content, dict) or block == "per_species":
-                    continue
-                for name, value in _numbers(content, deep=block in _NESTED):
-                    yield evaluation.model, split, block, name, value
-        for name, value in tree["summary"].items():
-            yield evaluation.model, "ALL", "summary", name, value
 
-    return _csv(SUMMARY_COLUMNS, rows())
+def summary_csv(evaluation: Evaluation) -> str:
+    """``summary_rows`` as CSV."""
+    return csv_text(SUMMARY_COLUMNS, summary_rows(evaluation))
 
 
 def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
@@ -165,20 +149,7 @@ def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
                     score.n_correct_genus,
                 )
 
-    return _csv(SPECIES_COLUMNS, rows())
-
-
-def _quoted(texts: Sequence[str]) -> list[str]:
-    """Texts as CSV cells, quoted where they must be."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    cells = []
-    for text in texts:
-        writer.writerow([neutral(text), ""])  # a lone empty cell would be quoted
-        cells.append(out.getvalue()[:-2])
-        out.seek(0)
-        out.truncate()
-    return cells
+    return csv_text(SPECIES_COLUMNS, rows())
 
 
 def _floats(column: Floats) -> list[str]:
@@ -196,9 +167,9 @@ def detections_csv(tables: Sequence[TruePositiveTable]) -> str:
     """One row per true positive; always has a header."""
     lines = [",".join(DETECTION_COLUMNS)]
     for table in tables:
-        names = _quoted(table.categories.names)
-        genera = _quoted(table.categories.genera)
-        bands = _quoted(table.categories.distance_band)
+        names = [csv_cell(text) for text in table.categories.names]
+        genera = [csv_cell(text) for text in table.categories.genera]
+        bands = [csv_cell(text) for text in table.categories.distance_band]
         # the end of a row depends only on the pair of species
         n = len(names)
         pair, first, row = np.unique(

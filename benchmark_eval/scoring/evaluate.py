@@ -18,13 +18,6 @@ from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import OnInvalid, Predictions, check_predictions
-from benchmark_eval.pipeline.provenance_check import (
-    OF_A_MODEL,
-    read_stamp,
-    require_promised,
-    require_promised_benchmark,
-    require_promised_options,
-)
 from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
 from benchmark_eval.results.schema import (
     SCHEMA_VERSION,
@@ -127,38 +120,69 @@ def run_evaluation(
     on_invalid: OnInvalid = "error",
     model_name: str = "model",
 ) -> dict[str, Any]:
-    """Evaluate one model on the benchmark and return all metrics.
+    """Score one model and return all its metrics; writes no file.
 
     Parameters
     ----------
-    benchmark_dir : path or Benchmark
-        The unpacked benchmark, an index file of it, or a loaded ``Benchmark``.
-    predictions_dir : path
-        Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``.
-    splits : sequence of str
-        The splits to evaluate.
-    iou : float
-        IoU threshold of the localisation matching, in (0, 1]. Does not affect AP and AR.
-    quiet : bool
-        Do not print the report.
-    engine : {"fast", "pycocotools"}
-        Implementation of AP and AR; both give the same values.
-    on_invalid : {"error", "drop"}
-        Whether an invalid record is an error, or is dropped and counted in a warning.
-    model_name : str
+    benchmark_dir : str, Path or Benchmark
+        The unpacked benchmark, an index file (``.npz``) that the workflow made of it, or what
+        `load_benchmark` returns.
+    predictions_dir : str or Path
+        Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``: a list
+        of ``{"image_id", "category_id", "bbox": [x, y, w, h], "score"}`` with the benchmark's
+        ids, boxes in px and scores in [0, 1].
+    splits : sequence of str, default ("iid_test", "inat_test", "semantic_ood")
+        The splits to score; ``"train"`` can be scored too.
+    iou : float, default 0.5
+        IoU threshold of the localisation matching, in (0, 1]. AP and AR do not depend on it.
+    quiet : bool, default False
+        If False, print the text report.
+    engine : {"fast", "pycocotools"}, default "fast"
+        Which implementation computes AP and AR. Both give the same numbers.
+    on_invalid : {"error", "drop"}, default "error"
+        With ``"drop"``, invalid records of prediction files are dropped and counted in a warning.
+    model_name : str, default "model"
         Name of the model in the result.
 
     Returns
     -------
     dict
-        The content of ``<model>_summary.json``. No file is written.
+        The content of ``<model>_summary.json`` as plain dicts and lists: ``per_split`` (the
+        metrics of each split, by family), ``summary`` (differences between splits),
+        ``headline``, ``config`` and ``provenance``. An undefined value is None, never zero.
 
     Raises
     ------
     InputError
-        If the benchmark or a prediction file is invalid; lists all problems.
+        The benchmark or a prediction file is missing or not valid. All problems of all files are
+        in ``problems``.
     UsageError
-        If an option is invalid.
+        An option is not allowed, or the benchmark lacks one of ``splits``.
+
+    Notes
+    -----
+    AP and AR are those of COCO (Lin et al. 2014, Microsoft COCO: Common Objects in Context, ECCV)
+    as pycocotools computes them, with crowd regions ignored. All metrics of the benchmark's own
+    evaluator, version 2.0.1, equal it to 1e-9, except for the documented deviations (page
+    "Deviations"). The page "Metrics" defines every metric and marks those that are ours.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import make_synthetic, run_evaluation
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> results = run_evaluation(
+    ...     made.benchmark_dir,
+    ...     made.predictions_dir / "alder_gu_kall_s0",
+    ...     splits=["iid_test"],
+    ...     quiet=True,
+    ... )
+    >>> 0 < results["per_split"]["iid_test"]["coco"]["AP_50"] < 1
+    True
+    >>> results["headline"]["semantic_ood.class_agnostic.AR_100"] is None  # not scored
+    True
+    >>> folder.cleanup()
     """
     options = Options(tuple(splits), iou, engine, on_invalid)
     evaluation, _ = evaluate(benchmark_dir, predictions_dir, model_name, options)
@@ -181,52 +205,118 @@ def evaluate_to_files(
     on_invalid: OnInvalid = "error",
     detections: bool = True,
     quiet: bool = True,
-    stamp: str | Path | None = None,
 ) -> Evaluation:
-    """Evaluate one model and write its files to ``output_dir``, all or none of them.
+    """Score one model and write its files into ``output_dir``: all of them or none.
 
-    The files are ``<model>_summary.json``, ``_summary.csv``, ``_per_species.csv``, ``_report.txt``
-    and, with ``detections``, ``_detections.csv``. Other parameters and errors are those of
-    ``run_evaluation``.
+    The files are ``<model>_summary.json``, ``<model>_summary.csv``, ``<model>_per_species.csv``,
+    ``<model>_report.txt`` and, with ``detections``, ``<model>_detections.csv``.
 
     Parameters
     ----------
-    detections : bool
-        Write ``<model>_detections.csv``.
-    stamp : path, optional
-        ``<state>/models/<model>.json`` of the workflow. Input files, options and code must be
-        those recorded there.
+    benchmark : str, Path or Benchmark
+        The unpacked benchmark, an index file (``.npz``) that the workflow made of it, or what
+        `load_benchmark` returns. Load the benchmark once to score several models.
+    predictions_dir : str or Path
+        Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``.
+    output_dir : str or Path
+        Where the files go; created if needed. Earlier files of the model are replaced.
+    model_name : str
+        Name of the model; the files start with it.
+    splits : sequence of str, default ("iid_test", "inat_test", "semantic_ood")
+        The splits to score.
+    iou : float, default 0.5
+        IoU threshold of the localisation matching, in (0, 1]. AP and AR do not depend on it.
+    engine : {"fast", "pycocotools"}, default "fast"
+        Which implementation computes AP and AR. Both give the same numbers.
+    on_invalid : {"error", "drop"}, default "error"
+        With ``"drop"``, invalid records of prediction files are dropped and counted in a warning.
+    detections : bool, default True
+        Whether to write ``<model>_detections.csv``, one row per true positive.
+    quiet : bool, default True
+        If False, print the text report.
+
+    Returns
+    -------
+    Evaluation
+        The typed content of ``<model>_summary.json``.
+
+    Raises
+    ------
+    InputError
+        The benchmark or a prediction file is missing or not valid. All problems of all files are
+        in ``problems``.
+    UsageError
+        An option or the name of the model is not allowed, or the benchmark lacks one of
+        ``splits``.
+
+    Notes
+    -----
+    The metrics are those of `run_evaluation`. The same inputs give the same bytes. Warnings go to
+    standard error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import evaluate_to_files, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> evaluation = evaluate_to_files(
+    ...     benchmark=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
+    ...     output_dir=Path(folder.name, "results"),
+    ...     model_name="alder_gu_kall_s0",
+    ... )
+    >>> list(evaluation.per_split)
+    ['iid_test', 'inat_test', 'semantic_ood']
+    >>> for path in sorted(Path(folder.name, "results").iterdir()):
+    ...     print(path.name)
+    alder_gu_kall_s0_detections.csv
+    alder_gu_kall_s0_per_species.csv
+    alder_gu_kall_s0_report.txt
+    alder_gu_kall_s0_summary.csv
+    alder_gu_kall_s0_summary.json
+    >>> folder.cleanup()
     """
     from benchmark_eval.inputs.model_names import name_problem
-    from benchmark_eval.results.writers import write_evaluation
 
     problem = name_problem(model_name)
     if problem:
         raise UsageError(f"model name {model_name!r}: {problem}")
     options = Options(tuple(splits), iou, engine, on_invalid)
-    promised = None if stamp is None else read_stamp(stamp, *OF_A_MODEL)
     loaded = open_benchmark(benchmark)
-    if stamp is not None:
-        state = Path(stamp).resolve().parents[1]
-        require_promised_benchmark(state, loaded.digests, benchmark)
     evaluation, tables = evaluate(
         loaded, predictions_dir, model_name, options, true_positives=detections
     )
-    if promised is not None:
-        inputs = evaluation.provenance.inputs
-        read = {s: inputs[f"predictions/{s}"] for s in options.splits}
-        require_promised(promised["predictions"], read, "predictions of")
-        require_promised_options(promised, evaluation)
-    report = write_evaluation(evaluation, loaded, tables if detections else None, output_dir)
+    write_results(evaluation, loaded, tables if detections else None, output_dir, quiet=quiet)
+    return evaluation
+
+
+def write_results(
+    evaluation: Evaluation,
+    benchmark: Benchmark,
+    true_positives: list[TruePositiveTable] | None,
+    output_dir: str | Path,
+    *,
+    quiet: bool = True,
+) -> None:
+    """Write the files of a model, all or none of them; log its warnings and notes.
+
+    ``true_positives`` are the tables of ``<model>_detections.csv``, None for no such file. Prints
+    the report unless ``quiet``.
+    """
+    from benchmark_eval.results.writers import write_evaluation
+
+    model = evaluation.model
+    report = write_evaluation(evaluation, benchmark, true_positives, output_dir)
     if not quiet:
         print(report)
     for split, result in evaluation.per_split.items():
         for warning in result.warnings:
-            print(f"warning: {model_name}, {split}: {warning}", file=sys.stderr)
-            log.info("%s, %s: warning: %s", model_name, split, warning)
+            print(f"warning: {model}, {split}: {warning}", file=sys.stderr)
+            log.info("%s, %s: warning: %s", model, split, warning)
         for note in result.notes:
-            log.info("%s, %s: %s", model_name, split, note)
-    return evaluation
+            log.info("%s, %s: %s", model, split, note)
 
 
 def evaluate(

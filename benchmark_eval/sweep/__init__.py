@@ -4,6 +4,6 @@
 """
 
 from benchmark_eval.sweep.aggregation import aggregate
-from benchmark_eval.sweep.tables import Aggregated, read_aggregated
+from benchmark_eval.sweep.tables import Aggregated, load_tables
 
-__all__ = ["Aggregated", "aggregate", "read_aggregated"]
+__all__ = ["Aggregated", "aggregate", "load_tables"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import math
@@ -16,24 +15,24 @@ import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
-from benchmark_eval.core.errors import BenchmarkEvalError, InputError
+from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
-from benchmark_eval.pipeline.provenance_check import (
-    require_fresh_extras,
-    require_fresh_summaries,
-    require_promised_benchmark,
-)
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
+from benchmark_eval.sweep.best import best_conditions
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
-from benchmark_eval.sweep.identical import identical_files, shared_splits
+from benchmark_eval.sweep.identical import (
+    identical_files,
+    shared_splits,
+    without_intervals_of_copies,
+)
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -45,14 +44,26 @@ from benchmark_eval.sweep.summaries import (
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
-BEST_BY = HEADLINE[0]
-"""The curve metric whose mean names the best condition of an architecture."""
-
 _LOG = logging.getLogger(__name__)
 # with the start of what is counted, so that 1 box and 2 boxes are alike
 _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
 
 Groups = dict[Condition, list[ModelResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepInputs:
+    """Everything that the tables of a sweep are made from, read and checked.
+
+    ``exact`` holds the budgets of training annotations, ``own`` the user's own metrics.
+    """
+
+    eval_dir: Path
+    manifest: Manifest
+    collected: Collected
+    benchmark: Benchmark
+    exact: Mapping[Path, ExactBudget]
+    own: CustomMetrics | None
 
 
 def aggregate(
@@ -64,94 +75,121 @@ def aggregate(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
-    stamp: str | Path | None = None,
 ) -> tables.Aggregated:
-    """Make and write every table of a sweep; returns what ``aggregated.json`` holds.
+    """Compute the tables of a sweep from the summaries of its models and write them.
 
-    ``benchmark`` is the benchmark's folder or its index (.npz). ``exclude`` are models of the
-    manifest that count as missing even where an old summary exists. ``custom_metrics`` is a Python
-    file with metrics of the user's own (``sweep.custom_metrics``). With ``stamp``, the workflow's
-    stamp of the sweep, everything read must be what it says. Raises InputError with all
-    faults of the inputs, OSError where the disk is full; then nothing is written, and the tables
-    of an earlier aggregation are removed from ``output_dir``, because they no longer belong to
-    these inputs.
+    Parameters
+    ----------
+    eval_dir : str or Path
+        Folder with ``<model>_summary.json`` or ``<model>/<model>_summary.json`` of every model.
+    manifest : str or Path
+        CSV file that maps each model to its training condition: ``model_name``, ``regime``,
+        ``k_or_p``, ``seed`` and, optionally, ``architecture``, ``predictions_dir`` and
+        ``train_annotations``.
+    benchmark : str or Path
+        The unpacked benchmark, or an index file (``.npz``) that the workflow made of it.
+    output_dir : str or Path
+        Where ``aggregated.json`` and the CSV files go; created if needed.
+    allow_missing : bool, default False
+        If True, models without a summary are listed as missing instead of being an error.
+    exclude : collection of str, default ()
+        Models of the manifest that count as missing even if a summary exists.
+    custom_metrics : str or Path, optional
+        Python file with a function ``custom_metrics`` that computes additional metrics of a model.
+
+    Returns
+    -------
+    Aggregated
+        The typed content of ``aggregated.json``. `read_aggregated` reads the same tables as
+        DataFrames.
+
+    Raises
+    ------
+    InputError
+        The manifest, the benchmark or a summary is missing or not valid, or the summaries do not
+        belong together. All problems are in ``problems``.
+    OSError
+        The files cannot be written.
+
+    Notes
+    -----
+    A mean over seeds has its standard deviation (ddof 1), n, and a 95 % interval over seeds from
+    Student's t distribution, undefined for n < 2. Undefined values enter no mean. If an error is
+    raised, nothing is written, and the tables of an earlier aggregation are removed from
+    ``output_dir``, because they no longer belong to the inputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import aggregate, evaluate_to_files, make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> _ = evaluate_to_files(
+    ...     benchmark=made.benchmark_dir,
+    ...     predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
+    ...     output_dir=folder.name,
+    ...     model_name="alder_gu_kall_s0",
+    ... )
+    >>> tables = aggregate(
+    ...     eval_dir=folder.name,
+    ...     manifest=made.manifest,
+    ...     benchmark=made.benchmark_dir,
+    ...     output_dir=f"{folder.name}/aggregated",
+    ... )
+    >>> [(row.regime, row.k_or_p, row.seeds) for row in tables.learning_curves]
+    [('global_uniform', 'all', [0])]
+    >>> folder.cleanup()
     """
-    try:
-        entries = read_manifest(manifest)
-        loaded = open_benchmark(benchmark)
-        if stamp is not None:
-            _require_promised(entries, Path(eval_dir), Path(stamp).parent, exclude)
-            require_promised_benchmark(Path(stamp).parent, loaded.digests, benchmark)
-        table = build(
+    with tables.discarded_on_failure(output_dir):
+        read = read_sweep(
             eval_dir=eval_dir,
-            manifest=entries,
-            benchmark=loaded,
+            manifest=manifest,
+            benchmark=benchmark,
             allow_missing=allow_missing,
             exclude=exclude,
-            own=None if custom_metrics is None else load_custom_metrics(custom_metrics),
+            custom_metrics=custom_metrics,
         )
-        if stamp is not None:
-            require_fresh_extras(
-                stamp, table.inputs.train_annotations, table.inputs.options.get("custom_metrics")
-            )
+        table = assemble(read)
         tables.write(table, output_dir)
-    except (BenchmarkEvalError, OSError):
-        with contextlib.suppress(OSError):
-            tables.discard(output_dir)
-        raise
     return table
 
 
-def _require_promised(
-    manifest: Manifest, eval_dir: Path, state: Path, exclude: Collection[str]
-) -> None:
-    """Hold the manifest and the summaries against the workflow's stamps."""
-    names = [m.model_name for m in manifest.models if m.model_name not in exclude]
-    require_fresh_summaries(
-        [eval_dir / name / f"{name}_summary.json" for name in names],
-        state,
-        {m.model_name: [m.architecture, m.regime, m.k_or_p, m.seed] for m in manifest.models},
-    )
-
-
-def build(
+def read_sweep(
     *,
     eval_dir: str | Path,
-    manifest: Manifest,
-    benchmark: Benchmark,
+    manifest: str | Path,
+    benchmark: str | Path | Benchmark,
     allow_missing: bool = False,
     exclude: Collection[str] = (),
-    own: CustomMetrics | None = None,
-) -> tables.Aggregated:
-    """Every table of a sweep, nothing written."""
-    problems: list[Problem] = []
+    custom_metrics: str | Path | None = None,
+) -> SweepInputs:
+    """Read everything that the tables are made from; InputError with all problems of it."""
+    entries = read_manifest(manifest)
+    loaded = open_benchmark(benchmark)
+    own = None if custom_metrics is None else load_custom_metrics(custom_metrics)
+    problems = Problems()
     collected = Collected((), (), ())
     try:
         collected = collect(
             Path(eval_dir),
-            manifest,
-            benchmark.digests,
+            entries,
+            loaded.digests,
             allow_missing=allow_missing,
             exclude=exclude,
             own=own,
         )
-    except InputError as fault:
-        problems += fault.problems
-    exact = _exact_budgets(manifest, benchmark, problems)
+    except InputError as error:
+        problems.extend(error.problems)
+    exact = _exact_budgets(entries, loaded, problems)
     if problems:
-        raise InputError(problems)
-    return assemble(manifest, collected, benchmark, exact, own)
+        raise InputError(problems.all())
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, own)
 
 
-def assemble(
-    manifest: Manifest,
-    collected: Collected,
-    benchmark: Benchmark,
-    exact: Mapping[Path, ExactBudget] | None = None,
-    own: CustomMetrics | None = None,
-) -> tables.Aggregated:
-    """Every table from what was read. ``exact`` holds the budgets of training annotations."""
-    exact = exact or {}
+def assemble(read: SweepInputs) -> tables.Aggregated:
+    """Every table from what was read."""
+    manifest, collected, benchmark = read.manifest, read.collected, read.benchmark
+    exact, own = read.exact, read.own
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
     }  # every condition of the manifest has its row, evaluated or not
@@ -172,9 +210,9 @@ def assemble(
     identical = identical_files(collected.models)
     _warn_identical(identical)
     curves = _learning_curves(groups, collected.missing, means, identical)
-    best = {(r.architecture, r.regime, r.k_or_p) for r in best_conditions(curves).values()}
+    best = {row.condition for row in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
-    return tables.Aggregated(
+    table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
         inputs=_inputs(manifest, collected, exact, own),
         benchmark=_benchmark_facts(benchmark),
@@ -191,6 +229,7 @@ def assemble(
         operating_curves=_operating(groups, curves, splits),
         models=[_model_row(model, means, best) for model in collected.models],
     )
+    return without_intervals_of_copies(table)
 
 
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
@@ -244,7 +283,7 @@ class _Cost:
 
 
 def _exact_budgets(
-    manifest: Manifest, benchmark: Benchmark, problems: list[Problem]
+    manifest: Manifest, benchmark: Benchmark, problems: Problems
 ) -> dict[Path, ExactBudget]:
     """The budget in every file of training annotations that the manifest names."""
     paths = dict.fromkeys(
@@ -256,8 +295,8 @@ def _exact_budgets(
     for path in paths:
         try:
             found[path] = exact_budget(path, benchmark)
-        except InputError as fault:
-            problems += fault.problems
+        except InputError as error:
+            problems.extend(error.problems)
     return found
 
 
@@ -335,29 +374,12 @@ def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
     return rows
 
 
-def best_conditions(curves: Sequence[tables.CurveRow]) -> dict[str, tables.CurveRow]:
-    """Per architecture the condition with the highest mean of ``BEST_BY``, first on ties.
-
-    An architecture without one is left out.
-    """
-    best: dict[str, tuple[float, tables.CurveRow]] = {}
-    for row in curves:
-        mean = row.metrics[BEST_BY].mean
-        if mean is None:
-            continue
-        held = best.get(row.architecture)
-        if held is None or mean > held[0]:
-            best[row.architecture] = (mean, row)
-    return {architecture: row for architecture, (_, row) in best.items()}
-
-
 def _operating(
     groups: Groups, curves: Sequence[tables.CurveRow], splits: Sequence[str]
 ) -> list[tables.OperatingRow]:
     rows = []
-    by_key = {(c.architecture, c.regime, c.k_or_p): models for c, models in groups.items()}
     for best in best_conditions(curves).values():
-        models = by_key[(best.architecture, best.regime, best.k_or_p)]
+        models = groups[best.condition]
         for split in [s for s in TEST_SPLITS if s in splits]:
             for at, confidence in enumerate(models[0].cuts[split]):
                 rows.append(
@@ -385,7 +407,7 @@ def _over_seeds(values: Sequence[np.float64]) -> Estimate:
 def _model_row(
     model: ModelResult,
     means: Mapping[str, Mapping[str, float | None]],
-    best: set[tuple[str, str, str]],
+    best: Collection[Condition],
 ) -> tables.ModelRow:
     entry = model.entry
     density = {
@@ -401,7 +423,7 @@ def _model_row(
         seed=entry.seed,
         values=model.values,
         targets=dict(means.get(entry.model_name, {})),
-        density=density if (entry.architecture, entry.regime, entry.k_or_p) in best else {},
+        density=density if entry.condition in best else {},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry
 from benchmark_eval.sweep.tables import MissingSeed
@@ -38,11 +38,9 @@ def missing_seeds(manifest: Manifest, missing: Iterable[ModelEntry]) -> list[Mis
     ]
 
 
-def by_condition(
-    missing: Sequence[MissingSeed],
-) -> list[tuple[tuple[str, str, str], list[MissingSeed]]]:
-    """Missing seeds grouped by (architecture, regime, k_or_p), in the order they come."""
-    groups: dict[tuple[str, str, str], list[MissingSeed]] = {}
+def by_condition(missing: Iterable[MissingSeed]) -> dict[Condition, list[MissingSeed]]:
+    """Missing seeds grouped by condition, in order of appearance."""
+    groups: dict[Condition, list[MissingSeed]] = {}
     for item in missing:
-        groups.setdefault((item.architecture, item.regime, item.k_or_p), []).append(item)
-    return list(groups.items())
+        groups.setdefault(item.condition, []).append(item)
+    return groups

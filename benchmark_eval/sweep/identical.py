@@ -11,7 +11,6 @@ from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles
-from benchmark_eval.sweep.targets import REGIME
 
 PREDICTIONS = "predictions/"
 """What a split's prediction file starts with in a summary's ``provenance.inputs``."""
@@ -40,30 +39,28 @@ def shared_splits(files: Iterable[IdenticalFiles], models: Iterable[str]) -> lis
     return list(dict.fromkeys(found))
 
 
-def without_false_intervals(table: Aggregated) -> Aggregated:
-    """The tables with no interval where seeds have the same prediction file.
+def without_intervals_of_copies(table: Aggregated) -> Aggregated:
+    """The tables without the intervals of conditions whose seeds share a prediction file.
 
-    What is said and drawn of a sweep is said of this one, so that copies never pass for seeds.
+    A metric of one split loses its interval if seeds share that split's file; a metric across
+    splits, or of unknown split, if they share any.
     """
-    copied = {
-        (row.architecture, row.regime, row.k_or_p): set(row.identical)
-        for row in table.learning_curves
-        if row.identical
-    }
+    copied = {row.condition: set(row.identical) for row in table.learning_curves if row.identical}
     if not copied:
         return table
 
-    def told(row: Any, split: str | None, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    def cleared(row: Any, split: str | None, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """``values`` on a split, or (None) across splits."""
-        k_or_p = getattr(row, "k_or_p", None) or row.k
-        regime = getattr(row, "regime", REGIME)
-        splits = copied.get((row.architecture, regime, k_or_p), set())
-        hit = bool(splits) if split is None else split in splits
-        return {key: _bare(value) if hit else value for key, value in values.items()}
+        splits = copied.get(row.condition, set())
+        shared = bool(splits) if split is None else split in splits
+        return {
+            key: replace(value, ci95_low=None, ci95_high=None) if shared else value
+            for key, value in values.items()
+        }
 
     def metrics(row: Any, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
         return {
-            key: told(row, SPLIT_OF.get(key), {key: value})[key] for key, value in values.items()
+            key: cleared(row, SPLIT_OF.get(key), {key: value})[key] for key, value in values.items()
         }
 
     def estimates(row: Any) -> dict[str, Estimate]:
@@ -76,7 +73,7 @@ def without_false_intervals(table: Aggregated) -> Aggregated:
             replace(
                 row,
                 metrics=metrics(row, row.metrics),
-                differences=told(row, None, row.differences),
+                differences=cleared(row, None, row.differences),
             )
             for row in table.learning_curves
         ],
@@ -84,22 +81,19 @@ def without_false_intervals(table: Aggregated) -> Aggregated:
             replace(row, headline=metrics(row, row.headline)) for row in table.budget_curves
         ],
         target_species_curves=[
-            replace(row, **told(row, row.split, estimates(row)))
+            replace(row, **cleared(row, row.split, estimates(row)))
             for row in table.target_species_curves
         ],
         target_vs_nontarget=[
-            replace(row, **told(row, row.split, estimates(row)))
+            replace(row, **cleared(row, row.split, estimates(row)))
             for row in table.target_vs_nontarget
         ],
         density_curves=[
-            replace(row, metrics=told(row, row.split, row.metrics)) for row in table.density_curves
+            replace(row, metrics=cleared(row, row.split, row.metrics))
+            for row in table.density_curves
         ],
         operating_curves=[
-            replace(row, metrics=told(row, row.split, row.metrics))
+            replace(row, metrics=cleared(row, row.split, row.metrics))
             for row in table.operating_curves
         ],
     )
-
-
-def _bare(value: Estimate) -> Estimate:
-    return replace(value, ci95_low=None, ci95_high=None)

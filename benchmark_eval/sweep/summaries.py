@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_or_report, unreadable
+from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
+from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
 from benchmark_eval.results import schema as results
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.custom_metrics import CustomMetrics
@@ -113,7 +115,7 @@ def collect(
     are missing (unless ``allow_missing``), broken, of another schema version, model or
     benchmark, or scored otherwise than the rest.
     """
-    problems: list[Problem] = []
+    problems = Problems(str(eval_dir))
     found = find_summaries(eval_dir, problems)
     models: list[ModelResult] = []
     missing: list[ModelEntry] = []
@@ -122,38 +124,37 @@ def collect(
         if path is None or entry.model_name in exclude:
             missing.append(entry)
             continue
-        try:
-            models.append(_read(path, entry, own))
-        except InputError as fault:
-            problems += fault.problems
-    problems += _strangers(models, benchmark_digests, eval_dir)
-    problems += _odd_ones(models, eval_dir)
-    if missing and not allow_missing:
-        problems += _missing(missing, eval_dir)
+        model = _read(path, entry, own, problems)
+        if model is not None:
+            models.append(model)
+    _check_benchmark(models, benchmark_digests, problems)
+    _check_options(models, problems)
+    if not allow_missing:
+        _report_missing(missing, problems)
     if not models and not problems:
-        problems.append(
-            Problem(
-                "no-summary",
-                str(eval_dir),
-                "no summary of any model of the manifest",
-                f"<model>{SUFFIX} or <model>/<model>{SUFFIX}",
-                cause=f"{len(found)} summaries of other models are there" if found else "",
-            )
+        problems.add(
+            "no-summary",
+            "no summary of any model of the manifest",
+            f"<model>{SUFFIX} or <model>/<model>{SUFFIX}",
+            cause=f"only {counted(len(found), 'summary', 'summaries')} of other models"
+            if found
+            else "",
         )
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.all())
     return Collected(tuple(models), tuple(missing), tuple(sorted(found)))
 
 
-def find_summaries(eval_dir: Path, problems: list[Problem]) -> dict[str, Path]:
-    """Summaries by model name: ``<m>_summary.json`` and ``<m>/<m>_summary.json``."""
+def find_summaries(eval_dir: Path, problems: Problems) -> dict[str, Path]:
+    """Summaries by model name: ``<m>_summary.json`` and ``<m>/<m>_summary.json``.
+
+    Raises InputError if the folder cannot be read.
+    """
     found: dict[str, Path] = {}
     try:
         entries = sorted(os.scandir(eval_dir), key=lambda item: item.name)
-    except OSError as fault:
-        text = fault.strerror or type(fault).__name__
-        problems.append(Problem("unreadable", str(eval_dir), text, "a folder with summaries"))
-        raise InputError(problems) from fault
+    except OSError as error:
+        raise InputError([unreadable(eval_dir, error, "a folder with summaries")]) from error
     for item in entries:
         if item.name.endswith(SUFFIX) and item.name != SUFFIX:
             model, path = item.name.removesuffix(SUFFIX), Path(item.path)
@@ -162,53 +163,57 @@ def find_summaries(eval_dir: Path, problems: list[Problem]) -> dict[str, Path]:
         if not path.is_file():
             continue
         first = found.setdefault(model, path)
-        if first != path and first.read_bytes() != path.read_bytes():
-            problems.append(
-                Problem(
-                    "duplicate-summary",
-                    str(path),
-                    f"another summary of {model!r} than {first.name} beside its folder",
-                    "one summary a model",
-                    cause="remove the stale one",
-                )
+        if first != path and not _same_bytes(first, path):
+            problems.add(
+                "duplicate-summary",
+                f"a summary of {model!r} that differs from {first.name} next to its folder",
+                "one summary per model",
+                file=str(path),
+                cause="one of them is stale: remove it",
             )
     return found
 
 
-def _missing(missing: Sequence[ModelEntry], eval_dir: Path) -> list[Problem]:
-    return [
-        Problem(
+def _same_bytes(left: Path, right: Path) -> bool:
+    try:
+        return left.read_bytes() == right.read_bytes()
+    except OSError:
+        return False
+
+
+def _report_missing(missing: Iterable[ModelEntry], problems: Problems) -> None:
+    for entry in missing:
+        problems.add(
             "missing-summary",
-            str(eval_dir),
             f"no summary of {entry.model_name!r} ({entry.condition}, seed {entry.seed})",
             f"{entry.model_name}{SUFFIX} or {entry.model_name}/{entry.model_name}{SUFFIX}",
-            cause="not evaluated yet; --allow-missing (in a config, allow_missing) leaves it out",
+            cause="not evaluated yet; --allow-missing (allow_missing in a config) skips it",
         )
-        for entry in missing
-    ]
 
 
-def _read(path: Path, entry: ModelEntry, own: CustomMetrics | None) -> ModelResult:
+def _read(
+    path: Path, entry: ModelEntry, own: CustomMetrics | None, problems: Problems
+) -> ModelResult | None:
+    """One model's summary; None and a problem if it cannot be used."""
+    data = read_or_report(path, problems)
+    if data is None:
+        return None
     try:
-        data = path.read_bytes()
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
-    evaluation = results.decode_summary(data, str(path))
-    if evaluation.model != entry.model_name:
-        raise InputError(
-            [
-                Problem(
-                    "other-model",
-                    str(path),
-                    repr(evaluation.model),
-                    repr(entry.model_name),
-                    field="model",
-                    cause="a renamed or copied summary",
-                )
-            ]
-        )
-    return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), own)
+        evaluation = results.decode_summary(data, str(path))
+        if evaluation.model == entry.model_name:
+            return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), own)
+    except InputError as error:
+        problems.extend(error.problems)
+        return None
+    problems.add(
+        "other-model",
+        repr(evaluation.model),
+        repr(entry.model_name),
+        file=str(path),
+        field="model",
+        cause="a renamed or copied summary",
+    )
+    return None
 
 
 def extract(
@@ -229,7 +234,7 @@ def extract(
     return ModelResult(
         entry=entry,
         values={
-            **{metric.name: read(evaluation) for metric, read in _curve_readers()},
+            **{name: read(evaluation) for name, read in _CURVE_READERS},
             **(own.values(evaluation) if own else {}),
         },
         species={
@@ -262,61 +267,78 @@ def _float(value: float | None) -> float | None:
 
 
 def reader(path: Sequence[str]) -> Callable[[results.Evaluation], float | None]:
-    """A function that fetches the number at ``path`` (JSON keys), None where there is none."""
+    """A function that reads the number at ``path`` (JSON keys) of a summary.
+
+    None if the summary lacks it, as on a split that was not evaluated. Raises ValueError if no
+    summary can have such a path.
+    """
+    steps = _steps(path)
 
     def read(evaluation: results.Evaluation) -> float | None:
         node: Any = evaluation
-        for key in path:
-            if isinstance(node, dict):
-                node = node.get(key)
-            elif isinstance(node, msgspec.Struct):
-                node = getattr(node, _attributes(type(node)).get(key, ""), None)
-            else:
+        for is_key, name in steps:
+            node = node.get(name) if is_key else getattr(node, name)
+            if node is None or node is msgspec.UNSET:
                 return None
-        return None if node is None or node is msgspec.UNSET else float(node)
+        return float(node)
 
     return read
 
 
-@cache
-def _attributes(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """Attribute by JSON key."""
-    return {item.encode_name: item.name for item in msgspec.structs.fields(kind)}
+def _steps(path: Sequence[str]) -> list[tuple[bool, str]]:
+    """Each step of ``path``: whether it is a key of a dict, and its key or attribute."""
+    kinds = [msgspec.inspect.type_info(results.Evaluation)]
+    steps = []
+    for key in path:
+        fields = [
+            (False, field.name, field.type)
+            for kind in kinds
+            if isinstance(kind, msgspec.inspect.StructType)
+            for field in kind.fields
+            if field.encode_name == key
+        ]
+        fields += [
+            (True, key, kind.value_type)
+            for kind in kinds
+            if isinstance(kind, msgspec.inspect.DictType) and key in (*TEST_SPLITS, *OOD_BANDS)
+        ]
+        if not fields:
+            raise ValueError(f"no summary has {key!r} of {'.'.join(path)}")
+        is_key, name, kind = fields[0]
+        steps.append((is_key, name))
+        kinds = list(kind.types) if isinstance(kind, msgspec.inspect.UnionType) else [kind]
+    numbers = (msgspec.inspect.FloatType, msgspec.inspect.IntType)
+    if not any(isinstance(kind, numbers) for kind in kinds):
+        raise ValueError(f"{'.'.join(path)} of a summary is not a number")
+    return steps
 
 
-@cache
-def _curve_readers() -> tuple[tuple[Any, Callable[[results.Evaluation], float | None]], ...]:
-    return tuple((metric, reader(metric.path)) for metric in CURVE_METRICS)
+_CURVE_READERS = tuple((metric.name, reader(metric.path)) for metric in CURVE_METRICS)
 
 
-def _strangers(
-    models: Iterable[ModelResult], digests: Mapping[str, str], eval_dir: Path
-) -> list[Problem]:
-    """Summaries of another benchmark than the one that the tables are made with."""
-    wanted = {f"{BENCHMARK_INPUT}{name}": digest for name, digest in digests.items()}
-    problems = []
+def _check_benchmark(
+    models: Iterable[ModelResult], digests: Mapping[str, str], problems: Problems
+) -> None:
+    """Report summaries of another benchmark than the one that the tables are made with."""
+    expected = {f"{BENCHMARK_INPUT}{name}": digest for name, digest in digests.items()}
     for model in models:
         inputs = model.provenance.inputs
         found = {name: d for name, d in inputs.items() if name.startswith(BENCHMARK_INPUT)}
-        if found == wanted:
+        if found == expected:
             continue
-        names = sorted(found.keys() | wanted.keys())
-        odd = [n.removeprefix(BENCHMARK_INPUT) for n in names if found.get(n) != wanted.get(n)]
-        problems.append(
-            Problem(
-                "other-benchmark",
-                str(eval_dir),
-                f"{model.entry.model_name!r} was scored with another {', '.join(odd)}",
-                "the files of this benchmark",
-                field="provenance.inputs",
-                cause="scored on another version of the benchmark: evaluate it again",
-            )
+        names = sorted(found.keys() | expected.keys())
+        odd = [n.removeprefix(BENCHMARK_INPUT) for n in names if found.get(n) != expected.get(n)]
+        problems.add(
+            "other-benchmark",
+            f"{model.entry.model_name!r}, evaluated with another {', '.join(odd)}",
+            "the files of this benchmark",
+            field="provenance.inputs",
+            cause="evaluated on another version of the benchmark: evaluate it again",
         )
-    return problems
 
 
-def _odd_ones(models: Sequence[ModelResult], eval_dir: Path) -> list[Problem]:
-    """Models scored with other options or other code than most."""
+def _check_options(models: Sequence[ModelResult], problems: Problems) -> None:
+    """Report models that were evaluated with other options or other code than most."""
     aspects: tuple[tuple[str, Callable[[ModelResult], object]], ...] = (
         ("config.iou_threshold", lambda m: m.config.iou_threshold),
         ("config.engine", lambda m: m.config.engine),
@@ -324,19 +346,14 @@ def _odd_ones(models: Sequence[ModelResult], eval_dir: Path) -> list[Problem]:
         ("config.splits", lambda m: ", ".join(m.config.splits)),
         ("provenance.scoring_code", lambda m: m.provenance.scoring_code[:12]),
     )
-    problems = []
-    for field, look in aspects:
-        usual, times = Counter(map(look, models)).most_common(1)[0] if models else (None, 0)
-        problems += [
-            Problem(
-                "other-options",
-                str(eval_dir),
-                f"{model.entry.model_name!r} has {look(model)}",
-                f"{usual}, as {times} other models have",
-                field=field,
-                cause="numbers scored in different ways cannot be averaged: evaluate it again",
-            )
-            for model in models
-            if look(model) != usual
-        ]
-    return problems
+    for field, value in aspects:
+        usual, count = Counter(map(value, models)).most_common(1)[0] if models else (None, 0)
+        for model in models:
+            if value(model) != usual:
+                problems.add(
+                    "other-options",
+                    f"{value(model)} for {model.entry.model_name!r}",
+                    f"{usual}, as for {counted(count, 'other model')}",
+                    field=field,
+                    cause="numbers of different options have no common mean: evaluate it again",
+                )

@@ -6,40 +6,71 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_together
-from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.csv_text import csv_text
+from benchmark_eval.core.errors import BenchmarkEvalError, InputError
 from benchmark_eval.core.intervals import Estimate
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_or_report
+from benchmark_eval.inputs.manifest import Condition, condition_of
+from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
 SCHEMA_VERSION = 2
 """Version of the layout of ``aggregated.json``; a reader refuses any other."""
 AGGREGATED = "aggregated.json"
+TARGET_REGIME = REGIMES[2]
+"""The regime of the tables about target species: incremental_uniform_targets."""
 TARGET_KEYS = ("AP_50", "AP_50_95")
 """The per-species metrics of the tables about target species."""
 
+_parsed = cache(condition_of)
 
-class CurveRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
 
-    ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
-    ``identical`` are the splits on which some of the seeds have the same prediction file, so that
-    n and interval there are not those of independent seeds. ``differences`` are those within a
-    model, by the names of ``sweep.differences``.
-    """
+class _ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of one training condition."""
 
     architecture: str
     regime: str
     k_or_p: str
+
+    @property
+    def condition(self) -> Condition:
+        """The condition as an object, which compares and sorts."""
+        return _parsed(self.architecture, self.regime, self.k_or_p)
+
+
+class _TargetConditionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of one condition of the regime that adds images of target species, on one split."""
+
+    architecture: str
+    split: str
+    k: str
+
+    @property
+    def condition(self) -> Condition:
+        """The condition as an object, which compares and sorts."""
+        return _parsed(self.architecture, TARGET_REGIME, self.k)
+
+
+class CurveRow(_ConditionRow, frozen=True, kw_only=True):
+    """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
+
+    ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
+    ``identical`` are the splits on which some of the seeds have the same prediction file: n counts
+    these seeds, but there is no interval. ``differences`` are those within a model, by the names of
+    ``sweep.differences``.
+    """
+
     seeds: list[int]
     missing: list[str]
     identical: list[str]
@@ -47,24 +78,18 @@ class CurveRow(msgspec.Struct, frozen=True, kw_only=True):
     differences: dict[str, Estimate]
 
 
-class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
+class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
     """One cell of the band x k grid: mean AP of a band's target species, over seeds."""
 
-    architecture: str
-    split: str
-    k: str
     band: str
     n_species: int
     AP_50: Estimate
     AP_50_95: Estimate
 
 
-class TargetGapRow(msgspec.Struct, frozen=True, kw_only=True):
+class TargetGapRow(_TargetConditionRow, frozen=True, kw_only=True):
     """Mean AP of the target species, of all others, and target minus others, over seeds."""
 
-    architecture: str
-    split: str
-    k: str
     target_AP_50: Estimate
     nontarget_AP_50: Estimate
     gap_AP_50: Estimate
@@ -73,28 +98,22 @@ class TargetGapRow(msgspec.Struct, frozen=True, kw_only=True):
     gap_AP_50_95: Estimate
 
 
-class BudgetRow(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetRow(_ConditionRow, frozen=True, kw_only=True):
     """Distinct training images and specimens of a condition, and the headline estimates.
 
     ``source`` is "exact" (counted in the condition's training annotations), "expected" (from
     train.json) or "unknown" (neither is there).
     """
 
-    architecture: str
-    regime: str
-    k_or_p: str
     n_images: float | None
     n_specimens: float | None
     source: Literal["exact", "expected", "unknown"]
     headline: dict[str, Estimate]
 
 
-class DensityRow(msgspec.Struct, frozen=True, kw_only=True):
+class DensityRow(_ConditionRow, frozen=True, kw_only=True):
     """A condition on the images of one density stratum, of one band's specimens or of all."""
 
-    architecture: str
-    regime: str
-    k_or_p: str
     split: str
     band: str
     stratum: str
@@ -103,12 +122,9 @@ class DensityRow(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Estimate]
 
 
-class OperatingRow(msgspec.Struct, frozen=True, kw_only=True):
+class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
     """The best condition of an architecture with its boxes cut at one confidence."""
 
-    architecture: str
-    regime: str
-    k_or_p: str
     split: str
     confidence: float
     metrics: dict[str, Estimate]
@@ -132,13 +148,15 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     targets: dict[str, float | None]
     density: dict[str, float | None]
 
+    @property
+    def condition(self) -> Condition:
+        """The condition as an object, which compares and sorts."""
+        return _parsed(self.architecture, self.regime, self.k_or_p)
 
-class MissingSeed(msgspec.Struct, frozen=True, kw_only=True):
+
+class MissingSeed(_ConditionRow, frozen=True, kw_only=True):
     """A cell of the sweep without a number. ``model`` is empty if the manifest lacks it too."""
 
-    architecture: str
-    regime: str
-    k_or_p: str
     seed: int
     model: str
 
@@ -224,6 +242,19 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     density_curves: list[DensityRow]
     operating_curves: list[OperatingRow]
     models: list[ModelRow]
+
+    @property
+    def architectures(self) -> list[str]:
+        """The architectures in table order."""
+        return list(dict.fromkeys(row.architecture for row in self.learning_curves))
+
+    def conditions(self, architecture: str, regime: str) -> list[CurveRow]:
+        """The conditions of an architecture in a regime, by increasing budget."""
+        return [
+            row
+            for row in self.learning_curves
+            if (row.architecture, row.regime) == (architecture, regime)
+        ]
 
 
 PARTS = ("mean", "std", "n", "ci95_low", "ci95_high")
@@ -396,7 +427,7 @@ def write(table: Aggregated, output_dir: str | Path) -> None:
     """
     folder = Path(output_dir)
     contents: dict[Path, bytes | None] = {
-        folder / name: to_csv(*layout(table)).encode() for name, layout in CSV_FILES.items()
+        folder / name: csv_text(*layout(table)).encode() for name, layout in CSV_FILES.items()
     }
     seal = folder / AGGREGATED
     write_together({**contents, seal: encode(table)}, seal)
@@ -413,51 +444,75 @@ def discard(output_dir: str | Path) -> list[str]:
     return gone
 
 
+@contextlib.contextmanager
+def discarded_on_failure(output_dir: str | Path) -> Iterator[None]:
+    """Remove the files of an earlier aggregation if the block raises: they are out of date."""
+    try:
+        yield
+    except (BenchmarkEvalError, OSError):
+        with contextlib.suppress(OSError):
+            discard(output_dir)
+        raise
+
+
 def encode(table: Aggregated) -> bytes:
     """``aggregated.json`` as bytes."""
     return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
 
 
-def to_csv(header: Sequence[str], rows: Iterable[Row]) -> str:
-    """CSV text: None is an empty cell, floats are the shortest text that reads back equal."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
 T = TypeVar("T")
 
 
-def read_aggregated(path: str | Path) -> Aggregated:
-    """Read an ``aggregated.json``; InputError when it is none or of another schema version."""
+def load_tables(path: str | Path) -> Aggregated:
+    """Read an ``aggregated.json``; InputError for any other file or another schema version."""
     path = Path(path)
+    problems = Problems(str(path))
+    data = read_or_report(path, problems)
+    if data is None:
+        raise InputError(problems.all())
     try:
-        table = msgspec.json.decode(path.read_bytes(), type=Aggregated)
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from fault
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        wanted = f"an {AGGREGATED} of schema version {SCHEMA_VERSION}"
-        cause = "cut off, or of another version of the package: aggregate again"
-        raise InputError(
-            [Problem("not-aggregated", str(path), str(fault), wanted, cause=cause)]
-        ) from fault
-    if table.schema_version != SCHEMA_VERSION:
-        found = f"schema_version {table.schema_version}"
-        raise InputError(
-            [
-                Problem(
-                    "schema-version",
-                    str(path),
-                    found,
-                    f"schema_version {SCHEMA_VERSION}",
-                    cause="written by another version of the package: aggregate again",
-                )
-            ]
+        table = msgspec.json.decode(data, type=Aggregated)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problems.add(
+            "not-aggregated",
+            f"text that cannot be decoded: {error}",
+            f"an {AGGREGATED} of schema version {SCHEMA_VERSION}",
+            cause="truncated, or written by another version of the package: aggregate again",
         )
+        raise InputError(problems.all()) from error
+    if table.schema_version != SCHEMA_VERSION:
+        problems.add(
+            "schema-version",
+            f"schema_version {table.schema_version}",
+            f"schema_version {SCHEMA_VERSION}",
+            cause="written by another version of the package: aggregate again",
+        )
+        raise InputError(problems.all())
+    try:
+        for row in _rows_of_conditions(table):
+            _ = row.condition
+    except ValueError as error:
+        problems.add(
+            "not-aggregated",
+            str(error),
+            "a regime of the benchmark and one of its budgets",
+            cause="edited manually: aggregate again",
+        )
+        raise InputError(problems.all()) from error
     return table
+
+
+def _rows_of_conditions(
+    table: Aggregated,
+) -> Iterator[_ConditionRow | _TargetConditionRow | ModelRow]:
+    yield from table.missing
+    yield from table.learning_curves
+    yield from table.target_species_curves
+    yield from table.target_vs_nontarget
+    yield from table.budget_curves
+    yield from table.density_curves
+    yield from table.operating_curves
+    yield from table.models
 
 
 def json_schema() -> dict[str, Any]:

@@ -10,9 +10,7 @@ from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.summaries import ModelResult
-from benchmark_eval.sweep.tables import TARGET_KEYS, TargetGapRow, TargetRow
-
-REGIME = "incremental_uniform_targets"
+from benchmark_eval.sweep.tables import TARGET_KEYS, TARGET_REGIME, TargetGapRow, TargetRow
 
 
 def target_means(result: ModelResult, target_band: Mapping[int, str]) -> dict[str, float | None]:
@@ -51,7 +49,7 @@ def target_tables(
     """
     grid: list[TargetRow] = []
     gaps: list[TargetGapRow] = []
-    wanted = [c for c in groups if c.regime == REGIME] if target_band else []
+    wanted = [c for c in groups if c.regime == TARGET_REGIME] if target_band else []
     for architecture in dict.fromkeys(c.architecture for c in wanted):
         for split in [s for s in SPECIES_SPLITS if s in splits]:
             for condition in [c for c in wanted if c.architecture == architecture]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from benchmark_eval.synthetic.detector import Detector, Quality
 from benchmark_eval.synthetic.ground_truth import SyntheticBenchmark, synthetic_benchmark
 from benchmark_eval.synthetic.taxonomy import Species, invented_species
-from benchmark_eval.synthetic.tree import SyntheticTree, write_synthetic
+from benchmark_eval.synthetic.tree import SyntheticTree, make_synthetic
 
 __all__ = [
     "Detector",
@@ -18,6 +18,6 @@ __all__ = [
     "SyntheticBenchmark",
     "SyntheticTree",
     "invented_species",
+    "make_synthetic",
     "synthetic_benchmark",
-    "write_synthetic",
 ]

@@ -24,7 +24,7 @@ from benchmark_eval.synthetic.ground_truth import (
     inside,
 )
 from benchmark_eval.synthetic.randomness import stream
-from benchmark_eval.training.budgets import drawn_share
+from benchmark_eval.training.budgets import drawn_fraction
 
 LOWEST_SCORE = 0.001
 MOST_PER_IMAGE = 300
@@ -223,7 +223,7 @@ class Detector:
         tribe = np.array([s.tribe for s in species])
         is_target = np.array([bool(s.target_band) for s in species], dtype=np.float64)
         available = benchmark.train_images.astype(np.float64)
-        images = available * drawn_share(model.regime, model.k_or_p, available, is_target)
+        images = available * drawn_fraction(model.regime, model.k_or_p, available, is_target)
 
         same_genus = genus[:, None] == genus[None, self.trained]
         same_tribe = (tribe[:, None] == tribe[None, self.trained]) & ~same_genus

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.formats.coco_results import write_results
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.detector import PredictionColumns
@@ -72,7 +71,7 @@ def write_manifest(path: Path, models: Iterable[Model]) -> None:
     """Write the sweep's manifest: a row a model."""
     rows = ([m.name, m.regime, m.k_or_p, m.seed, m.architecture] for m in models)
     header = ["model_name", "regime", "k_or_p", "seed", "architecture"]
-    write_bytes_atomic(path, _csv(header, rows))
+    write_text_atomic(path, csv_text(header, rows))
 
 
 def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
@@ -83,27 +82,19 @@ def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
         images = _images(benchmark, truth)
         contents[f"detection/annotations_coco/{split}.json"] = _coco(benchmark, truth, images)
         licences += _licence_rows(benchmark, split, images)
-    contents["image_licences.csv"] = _csv(
+    contents["image_licences.csv"] = csv_text(
         ["split", "image_id", "file_name", "source_image_uuid", "license_name", "license_url",
          "license_verbatim", "license_versioned", "photographer", "holding_institution"],
         licences,
-    )  # fmt: skip
+    ).encode()  # fmt: skip
     contents["species_taxonomy.csv"] = _taxonomy(benchmark)
     manifest = [
         [name, len(data), hashlib.sha256(data).hexdigest()]
         for name, data in sorted(contents.items())
     ]
-    contents["MANIFEST.csv"] = _csv(["path", "bytes", "sha256"], manifest)
+    contents["MANIFEST.csv"] = csv_text(["path", "bytes", "sha256"], manifest).encode()
     for name, data in contents.items():
         write_bytes_atomic(folder / name, data)
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode()
 
 
 def _uuids(rng: np.random.Generator, n: int) -> list[str]:
@@ -206,4 +197,4 @@ def _taxonomy(benchmark: SyntheticBenchmark) -> bytes:
              s.target_band, s.distance_band, n_images, n_specimens,
              f"{n_specimens / n_images:.2f}"]
         )  # fmt: skip
-    return _csv(header, rows)
+    return csv_text(header, rows).encode()

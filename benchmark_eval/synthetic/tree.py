@@ -42,7 +42,7 @@ class SyntheticTree:
     n_bytes: int
 
 
-def write_synthetic(
+def make_synthetic(
     output_dir: str | Path,
     *,
     scale: float = 1.0,
@@ -53,13 +53,59 @@ def write_synthetic(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SyntheticTree:
-    """Write ``benchmark/``, ``predictions/<model>/`` and ``manifest.csv`` into ``output_dir``.
+    """Write a synthetic benchmark and simulated predictions: invented species, no images.
 
-    ``scale`` in (0, 1] shrinks images and boxes of all splits; ``test_scale``, if given, that of
-    iid_test and inat_test. One model's predictions are made, with ``sweep`` those of all 153.
-    ``jobs`` processes work side by side (all cores if None) and never change a byte. ``progress``
-    is called with the models done and in all. What an earlier call left there is replaced; other
-    files of these names are never touched: :class:`UsageError`, as for values out of range.
+    Parameters
+    ----------
+    output_dir : str or Path
+        Where ``benchmark/``, ``predictions/<model>/`` and ``manifest.csv`` go. What an earlier
+        call wrote there is replaced; other files are never overwritten.
+    scale : float, default 1.0
+        Size of all splits in (0, 1]; 1 has the counts of the real benchmark. Species, bands and
+        target species are always complete.
+    test_scale : float, optional
+        Size of ``iid_test`` and ``inat_test`` in (0, 1]; by default ``scale``.
+    seed : int, default 0
+        Seed of the random numbers, 0 or more.
+    sweep : bool, default False
+        If True, predictions of all 153 models of the sweep; else of one model,
+        ``alder_gu_kall_s0``.
+    detections_per_specimen : float, default 21.0
+        Mean number of detections per scored specimen, in (0, 300].
+    jobs : int, optional
+        Number of processes; by default one per core. The files do not depend on it.
+    progress : callable, optional
+        Called with (done, total) after each model.
+
+    Returns
+    -------
+    SyntheticTree
+        ``benchmark_dir``, ``predictions_dir``, ``manifest``, ``n_models``, ``n_detections`` and
+        ``n_bytes`` (size of the prediction files).
+
+    Raises
+    ------
+    UsageError
+        An option is out of range, or ``output_dir`` holds files of these names that this
+        function did not write.
+
+    Notes
+    -----
+    The layout and the counts are those of the benchmark; no result on these data means anything.
+    The same options give the same bytes. The page "Synthetic data" of the documentation describes
+    the simulated detector.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import make_synthetic
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> made.n_models
+    1
+    >>> sorted(path.name for path in (made.predictions_dir / "alder_gu_kall_s0").iterdir())
+    ['iid_test_predictions.json', 'inat_test_predictions.json', 'semantic_ood_predictions.json']
+    >>> folder.cleanup()
     """
     test_scale = scale if test_scale is None else test_scale
     _check(scale, test_scale, seed, detections_per_specimen, jobs)

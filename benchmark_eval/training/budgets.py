@@ -1,7 +1,7 @@
-"""What a training condition costs: distinct images and annotated specimens.
+"""The annotation budget of a training condition: distinct images and annotated specimens.
 
-Exact where the condition's own training annotations are at hand, else the expected value over
-the random draw of each species' images from ``train.json``.
+Exact if the condition's training annotations are given, else the expected value over the random
+draw of each species' images from ``train.json``.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.training.regimes import n_drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Distinct training images, and specimens that are trained on."""
+    """Distinct training images, and trained specimens on them."""
 
     n_images: float
     n_specimens: float
 
 
-def drawn_share(regime: str, k_or_p: str, n_images: Floats, is_target: Floats) -> Floats:
-    """Share of each species' training images that a condition draws, one value a species.
+def drawn_fraction(regime: str, k_or_p: str, n_images: Floats, is_target: Floats) -> Floats:
+    """Fraction of each species' training images that a condition draws, one value per species.
 
-    ``n_images`` counts each species' distinct training images (0 where it has none, share 0);
-    ``is_target`` is 1 for target species. How many are drawn: ``benchmark_eval.training.regimes``.
+    ``n_images`` counts each species' distinct training images (fraction 0 if it has none);
+    ``is_target`` is 1 for target species. ``regimes.n_drawn`` gives the number drawn.
     """
     drawn = n_drawn(regime, k_or_p, n_images.astype(np.int64), is_target > 0)
     return np.divide(drawn, n_images, out=np.zeros(len(n_images)), where=n_images > 0)
@@ -51,7 +51,7 @@ class ExpectedBudgets:
         n_categories = len(benchmark.categories.ids)
         self._is_target = np.array([bool(b) for b in benchmark.categories.target_band], np.float64)
         if train is not None:
-            # rows come by ascending image, each (image, species) once
+            # rows ascend by image, one per (image, species)
             self._starts = np.flatnonzero(np.diff(train.image, prepend=-1))
             self._n_images = np.bincount(train.category, minlength=n_categories).astype(np.float64)
             objects = np.zeros(n_categories, np.int64)
@@ -61,18 +61,19 @@ class ExpectedBudgets:
     def budget(self, regime: str, k_or_p: str) -> Budget | None:
         """The expected budget of a condition; None without training annotations.
 
-        An image is in if any of its species draws it: 1 - product of (1 - share) over its
-        species. Specimens of a species that did not draw the image are not trained on.
+        An image is included if any of its species draws it, with probability
+        1 - product of (1 - fraction) over its species. Specimens of a species that did not draw
+        the image are not trained on.
         """
         if self._train is None or not len(self._train.image):
             return None
         key = (regime, k_or_p)
         if key not in self._known:
-            share = drawn_share(regime, k_or_p, self._n_images, self._is_target)
-            left_out = np.multiply.reduceat(1.0 - share[self._train.category], self._starts)
+            fraction = drawn_fraction(regime, k_or_p, self._n_images, self._is_target)
+            not_drawn = np.multiply.reduceat(1.0 - fraction[self._train.category], self._starts)
             self._known[key] = Budget(
-                math.fsum((1.0 - left_out).tolist()),
-                math.fsum((share * self._n_objects).tolist()),
+                math.fsum((1.0 - not_drawn).tolist()),
+                math.fsum((fraction * self._n_objects).tolist()),
             )
         return self._known[key]
 
@@ -82,12 +83,12 @@ class _Annotation(msgspec.Struct):
     iscrowd: int | bool = 0
 
 
-class _Stamp(msgspec.Struct):
+class _Subset(msgspec.Struct):
     train_json_sha256: str = ""
 
 
 class _Info(msgspec.Struct):
-    training_subset: _Stamp | None = None
+    training_subset: _Subset | None = None
 
 
 class _Coco(msgspec.Struct):
@@ -97,61 +98,58 @@ class _Coco(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ExactBudget:
-    """The budget counted in one file of training annotations, and the file's SHA-256."""
+    """The budget of one file of training annotations, and the file's SHA-256."""
 
     budget: Budget
     digest: str
 
 
 def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
-    """Count a condition's training annotations (COCO): images with a trained specimen, specimens.
+    """Count the images and trained specimens in a condition's training annotations (COCO).
 
-    Crowd regions are specimens that the condition does not train on. Raises InputError when the
-    file cannot be read, is no COCO file, or is no subset of the benchmark's ``train.json``.
+    Crowd regions are specimens that the condition does not train on. InputError if the file is
+    unreadable, not a COCO file, or not a subset of the benchmark's ``train.json``.
     """
     try:
         data = read_input(path)
-    except OSError as fault:
-        found = fault.strerror or type(fault).__name__
-        raise InputError(
-            [Problem("unreadable", str(path), found, "the training annotations (COCO)")]
-        ) from fault
+    except OSError as error:
+        raise InputError([unreadable(path, error, "training annotations (COCO JSON)")]) from error
     try:
         coco = msgspec.json.decode(data, type=_Coco)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
-            [Problem("not-coco", str(path), str(fault), "training annotations (COCO JSON)")]
-        ) from fault
-    foreign = _foreign(path, coco, benchmark)
-    if foreign is not None:
-        raise InputError([foreign])
+            [Problem("not-coco", str(path), str(error), "training annotations (COCO JSON)")]
+        ) from error
+    mismatch = _mismatch(path, coco, benchmark)
+    if mismatch is not None:
+        raise InputError([mismatch])
     trained = [a.image_id for a in coco.annotations if not a.iscrowd]
     return ExactBudget(
         Budget(float(len(set(trained))), float(len(trained))), hashlib.sha256(data).hexdigest()
     )
 
 
-def _foreign(path: Path, coco: _Coco, benchmark: Benchmark) -> Problem | None:
+def _mismatch(path: Path, coco: _Coco, benchmark: Benchmark) -> Problem | None:
     """Why the annotations cannot be a subset of the benchmark's training annotations."""
     train = benchmark.splits.get("train")
     if train is None:
         return None
-    wanted = "a subset of the benchmark's train.json"
+    expected = "a subset of the benchmark's train.json"
     cause = "training annotations of another benchmark or another version of it"
-    stamp = coco.info.training_subset if coco.info else None
+    subset = coco.info.training_subset if coco.info else None
     digest = next((d for f, d in benchmark.digests.items() if f.endswith("/train.json")), "")
-    if stamp is not None and digest and stamp.train_json_sha256 != digest:
-        found = f"a subset of the train.json with SHA-256 {stamp.train_json_sha256[:12]}..."
+    if subset is not None and digest and subset.train_json_sha256 != digest:
+        found = f"a subset of the train.json with SHA-256 {subset.train_json_sha256[:12]}..."
         field = "info.training_subset"
-        return Problem("not-a-subset", str(path), found, wanted, "", field, cause)
-    there = dict(zip(train.image_ids.tolist(), np.bincount(
+        return Problem("not-a-subset", str(path), found, expected, "", field, cause)
+    in_train = dict(zip(train.image_ids.tolist(), np.bincount(
         train.image, minlength=len(train.image_ids)).tolist(), strict=True))  # fmt: skip
     for image, count in Counter(a.image_id for a in coco.annotations).items():
-        if image not in there:
-            found = f"image {image}, which train.json does not have"
-        elif count > there[image]:
-            found = f"{count} boxes on image {image}, which has {there[image]} in train.json"
+        if image not in in_train:
+            found = f"image {image}, which is not in train.json"
+        elif count > in_train[image]:
+            found = f"{count} boxes on image {image}, which has {in_train[image]} in train.json"
         else:
             continue
-        return Problem("not-a-subset", str(path), found, wanted, "", "image_id", cause)
+        return Problem("not-a-subset", str(path), found, expected, "", "image_id", cause)
     return None

@@ -1,4 +1,4 @@
-"""The three ways to spend an annotation budget: their grid, and how many images each draws."""
+"""The three regimes: their conditions, and how many images each condition draws."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _SHORT = {
 
 
 def condition_name(regime: str, k_or_p: str) -> str:
-    """A condition as a part of file names: ``gu_k5``, ``gu_kall``, ``in_p010`` (0.1), ``iut_k0``.
+    """A condition in file names: ``gu_k5``, ``gu_kall``, ``in_p010`` (p = 0.1), ``iut_k0``.
 
-    A share is written with at least two decimals and without its point, as in the benchmark's
-    own example of a manifest.
+    p is written with at least two decimals and without the point, as in the benchmark's example
+    manifest.
     """
     if regime == "incremental_natural":
-        share = Decimal(k_or_p).normalize()
-        decimals = max(2, -int(share.as_tuple().exponent))
-        k_or_p = f"{share:.{decimals}f}".replace(".", "")
+        p = Decimal(k_or_p).normalize()
+        decimals = max(2, -int(p.as_tuple().exponent))
+        k_or_p = f"{p:.{decimals}f}".replace(".", "")
     return f"{_SHORT[regime]}{k_or_p}"
 
 
 def n_drawn(regime: str, k_or_p: str, n_images: Ints, is_target: Bools) -> Ints:
-    """How many of its training images each species contributes under a condition.
+    """The number of training images that each species contributes under a condition.
 
     ``n_images`` counts each species' distinct training images; 0 stays 0. global_uniform:
-    min(k, n); incremental_natural: min(n, max(1, floor(p n + 0.5))), p taken as the decimal it is
-    written as; incremental_uniform_targets: min(k, n) for targets, all n for the others.
+    min(k, n); incremental_natural: min(n, max(1, floor(p n + 0.5))) with p as an exact decimal;
+    incremental_uniform_targets: min(k, n) for targets, all n for the others.
     """
     if regime == "incremental_natural":
         p, half = Fraction(k_or_p), Fraction(1, 2)

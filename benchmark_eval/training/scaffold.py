@@ -1,4 +1,4 @@
-"""A folder ready for a sweep of one's own: config, manifest, folders, next steps."""
+"""A new project folder for a sweep: config, manifest, prediction folders, next steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEXT_STEPS = "README.md"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What was made: the folder and how many models its manifest lists."""
+    """A new project: its folder and the number of models in its manifest."""
 
     folder: Path
     n_models: int
@@ -45,25 +45,24 @@ def init_project(
     conditions: Iterable[tuple[str, str]] = GRID,
     seeds: Iterable[int] = SEEDS,
 ) -> Project:
-    """Make a project folder: ``config/config.yaml``, ``manifest.csv``, a folder a model, README.
+    """Make a project: ``config/config.yaml``, ``manifest.csv``, README, one folder per model.
 
-    The manifest has a row for each of ``architectures`` (none: no such column), ``conditions`` and
-    ``seeds``; its ``train_annotations`` are blank for ``benchmark-eval subsets`` to fill in.
-    UsageError where the folder is not new or empty, or ``benchmark_dir`` is no benchmark.
+    The manifest has one row per combination of ``architectures`` (none: no such column),
+    ``conditions`` and ``seeds``; ``benchmark-eval subsets`` fills in its ``train_annotations``.
+    UsageError if the folder is neither new nor empty, or ``benchmark_dir`` is not a benchmark.
     """
     directory = Path(directory)
     draws = draws_of(conditions, seeds)
     check_architectures(architectures)
     if benchmark_dir is not None and not (Path(benchmark_dir) / ANNOTATIONS).is_dir():
         raise UsageError(
-            f"{benchmark_dir}: found no folder {ANNOTATIONS.as_posix()}; expected the unpacked "
-            "benchmark"
+            f"{benchmark_dir}: no folder {ANNOTATIONS.as_posix()}; expected the unpacked benchmark"
         )
     names = model_names(draws, architectures)
     with atomic_folder(directory) as folder:
         (folder / CONFIG).parent.mkdir()
         values = {
-            "benchmark_dir": _seen_from(directory, benchmark_dir),
+            "benchmark_dir": _relative_to(directory, benchmark_dir),
             "predictions_dir": PREDICTIONS,
             "manifest": MANIFEST,
         }
@@ -76,8 +75,8 @@ def init_project(
     return Project(directory, len(names))
 
 
-def _seen_from(directory: Path, path: str | Path | None) -> str | None:
-    """A path as a config in ``directory`` names it; absolute ones stay."""
+def _relative_to(directory: Path, path: str | Path | None) -> str | None:
+    """A path relative to ``directory``; absolute paths stay."""
     if path is None or Path(path).is_absolute():
         return None if path is None else str(path)
     return Path(os.path.relpath(path, directory)).as_posix()
@@ -88,17 +87,17 @@ def _write(path: Path, text: str) -> None:
 
 
 def config_text(values: dict[str, str | None]) -> str:
-    """A config as YAML, every key with its comment from the schema; defaults but for ``values``."""
+    """A config as YAML with a comment per key from the schema: ``values``, else the defaults."""
     import yaml
 
     schema = config_schema()
     parts = [textwrap.fill(schema["description"], 98, initial_indent="# ", subsequent_indent="# ")]
     for key, rules in schema["properties"].items():
         allowed = rules.get("enum") or rules.get("items", {}).get("enum")
-        about = rules["description"] + (f" Out of: {', '.join(allowed)}." if allowed else "")
+        about = rules["description"] + (f" Allowed: {', '.join(allowed)}." if allowed else "")
         comment = textwrap.fill(about, 98, initial_indent="# ", subsequent_indent="# ")
         value = values.get(key, rules["default"])
-        # a list in one line, a plain value without braces
+        # lists on one line
         flow = True if isinstance(value, list) else None
         entry = yaml.safe_dump(value, default_flow_style=flow).removesuffix("\n...\n").strip()
         parts.append(f"{comment}\n{key}: {entry}")
@@ -110,48 +109,49 @@ def _next_steps(n_models: int, benchmark_dir: str | None, example: Draw) -> str:
     first = (
         ""
         if benchmark_dir
-        else "Unpack the benchmark and name its folder in `config/config.yaml` (`benchmark_dir`).\n"
-        "Below it is called BENCHMARK.\n\n"
+        else "Unpack the benchmark and set its folder in `config/config.yaml` (`benchmark_dir`).\n"
+        "In the commands below, replace BENCHMARK with this folder.\n\n"
     )
     return _README.format(n_models=n_models, benchmark=benchmark, first=first, example=example.name)
 
 
 _README = """# A sweep of {n_models} models
 
-{first}Commands start in this folder unless they say otherwise. All can be run again.
+{first}Run the commands in this folder unless stated otherwise. All of them can be repeated.
 
-1. **Training subsets.** Drawn from the benchmark's `train.json`; fills `train_annotations` in
-   `manifest.csv`, so that budgets are exact:
+1. **Draw training subsets** from the benchmark's `train.json`. This also fills in
+   `train_annotations` in `manifest.csv`, so that budgets are exact:
 
        benchmark-eval subsets --benchmark-dir {benchmark} \\
            --manifest manifest.csv --output-dir subsets
 
 2. **Train** each model of `manifest.csv` on its subset (`subsets/{example}/train.json`, file names
-   in `images.txt`). Boxes with `iscrowd = 1` are to be skipped, not learned as background. Labels
-   for YOLO: `benchmark-eval convert subsets/{example}/train.json labels --to yolo`.
+   in `images.txt`). Ignore boxes with `iscrowd = 1`; do not train on them as background. For YOLO
+   labels: `benchmark-eval convert subsets/{example}/train.json labels --to yolo`.
 
 3. **Predict** on `iid_test`, `inat_test` and `semantic_ood` with a confidence threshold of 0.001
-   and at least 300 boxes an image.
+   and at least 300 detections per image.
 
-4. **Convert** what the framework wrote into `predictions/<model_name>/<split>_predictions.json`:
+4. **Convert** the framework's output to `predictions/<model_name>/<split>_predictions.json`:
 
        benchmark-eval convert 'RUN/{{split}}/labels' predictions/MODEL --to benchmark \\
            --benchmark-dir {benchmark} --splits iid_test inat_test semantic_ood \\
            --names data.yaml --missing-is-empty
 
-   (Ultralytics save_txt; `benchmark-eval convert --help` has the others.)
+   (This is for Ultralytics save_txt; see `benchmark-eval convert --help` for other formats.)
 
-5. **Check** everything before it runs, all problems in one list:
+5. **Check** all inputs; all problems are listed at once:
 
        benchmark-eval check
 
-6. **Run**, from the folder where benchmark-eval was cloned to:
+6. **Run** the workflow in the clone of benchmark-eval:
 
        snakemake --cores all --directory THIS_FOLDER
 
-   or from here: `snakemake --snakefile CLONE/Snakefile --cores all`, CLONE being that folder.
-   Not all models are ready? Add `--config allow_missing=true`; the report lists what is missing.
+   or in this folder, with CLONE replaced by the path of the clone:
+   `snakemake --snakefile CLONE/Snakefile --cores all`. If predictions of some models are missing,
+   add `--config allow_missing=true`; the report lists them.
 
-7. **Read** `results/aggregated/report.md`. After a new seed or a new model: steps 4 to 7 again;
+7. **Read** `results/aggregated/report.md`. After adding a seed or a model, repeat steps 4 to 7;
    only what changed is computed.
 """

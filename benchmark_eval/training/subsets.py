@@ -1,12 +1,12 @@
 """Training subsets of the three regimes, drawn from the benchmark's ``train.json``.
 
-Every species has its own random order of its training images, one for each regime and seed; a
-condition takes the first of them. So the subsets of a regime and seed are nested in k and in p,
-and nothing that is drawn hangs on any other species, condition or seed.
+Each species has its own random order of its training images per regime and seed; a condition takes
+the first images of it. The subsets of a regime and seed are therefore nested in k and in p, and
+the draw of a species does not depend on any other species, condition or seed.
 
 A subset is COCO JSON: the images that any of their species has drawn, with all their boxes. Boxes
-of a species that has not drawn the image become crowd regions: specimens that are there and must
-not be trained on, so that a starved species stays starved on images which it shares with others.
+of a species that has not drawn the image become crowd regions, which must not be trained on: a
+species with a small budget keeps it on images that it shares with other species.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmark_eval.core.arrays import Bools, Ints
 from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.rng import stream
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
@@ -50,7 +50,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Draw:
-    """What a subset hangs on: a condition and a seed. ``k_or_p`` is canonical text."""
+    """What determines a subset: condition and seed. ``k_or_p`` is canonical text."""
 
     regime: str
     k_or_p: str
@@ -64,10 +64,10 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """One drawn subset. ``images`` and ``trained`` mark the rows of ``train.json``.
+    """One drawn subset, as masks over the images and annotations of ``train.json``.
 
-    ``trained`` are the boxes to train on; the other boxes of the subset's images are crowd in it.
-    ``budget`` counts the images that hold a trained box, and those boxes.
+    ``trained`` marks the boxes to train on; all other boxes on the subset's images become crowd.
+    ``budget`` counts the images with a trained box, and those boxes.
     """
 
     draw: Draw
@@ -77,10 +77,10 @@ class Subset:
 
 
 class TrainingPool:
-    """``train.json`` as columns and as the text of its records, from which subsets are drawn."""
+    """``train.json`` as columns and as raw records, from which subsets are drawn."""
 
     def __init__(self, benchmark_dir: str | Path) -> None:
-        """Read and check the benchmark; InputError with all its faults, or without train.json."""
+        """Read and check the benchmark; InputError if it has problems or no train.json."""
         directory = Path(benchmark_dir)
         self.benchmark: Benchmark = load_benchmark(directory)
         if self.benchmark.train is None:
@@ -94,10 +94,10 @@ class TrainingPool:
                     )
                 ]
             )
-        problems: list[Problem] = []
+        problems = Problems()
         raw = read_split(directory, directory / TRAIN, {}, problems)
-        if raw is None or problems:  # only if somebody writes to the file while we read it
-            raise InputError(problems)
+        if raw is None or problems:  # only if the file changed since ``load_benchmark``
+            raise InputError(problems.all())
         self.columns: RawSplit = raw
         self.digest = self.benchmark.digests[TRAIN.as_posix()]
         self._data = (directory / TRAIN).read_bytes().removeprefix(b"\xef\xbb\xbf")
@@ -115,25 +115,23 @@ class TrainingPool:
 
     @cached_property
     def file_names(self) -> list[str]:
-        """The ``file_name`` of each image of ``train.json``; InputError where one has none."""
+        """The ``file_name`` of each image of ``train.json``; InputError if one is missing."""
         names: list[str] = []
-        problems: list[Problem] = []
+        problems = Problems(TRAIN.as_posix())
         for row, record in enumerate(self._records[1]):
             name = msgspec.json.decode(record).get("file_name")
             if not isinstance(name, str) or not name.strip() or "\n" in name:
-                found = "nothing" if name is None else repr(name)
+                found = 'missing field "file_name"' if name is None else repr(name)
                 where = f"image {self.columns.image_ids[row]}"
-                wanted = "the name of the image's file"
-                problems.append(
-                    Problem("file-name", TRAIN.as_posix(), found, wanted, where, "file_name")
-                )
+                expected = "the name of the image file"
+                problems.add("file-name", found, expected, record=where, field="file_name")
             names.append(str(name))
         if problems:
-            raise InputError(problems)
+            raise InputError(problems.all())
         return names
 
     def _species_images(self) -> dict[int, Ints]:
-        """Rows of the images with a box to train on of each category row, by ascending id."""
+        """The images with a non-crowd box of each category row, as rows by ascending image id."""
         usable = ~self.columns.crowd
         n_images = max(len(self.columns.image_ids), 1)
         pairs = np.unique(self._category[usable] * n_images + self._image[usable])
@@ -162,25 +160,25 @@ class TrainingPool:
         return ExpectedBudgets(self.benchmark)
 
     def draw(self, draw: Draw) -> Subset:
-        """The subset of one condition and seed: always the same one."""
+        """The subset of a condition and seed; deterministic."""
         counts = n_drawn(draw.regime, draw.k_or_p, self.n_images, self.is_target)
         width = max(len(self.columns.image_ids), 1)
-        taken: list[Ints] = [np.zeros(0, np.int64)]
+        drawn: list[Ints] = [np.zeros(0, np.int64)]
         for row, images in self._pairs.items():
             name = self.benchmark.categories.names[row]
             rng = stream(draw.seed, "training subset", draw.regime, name)
-            # raw words of the bit generator: numpy promises that these never change
+            # raw output of the bit generator: numpy guarantees that it never changes
             order = np.argsort(rng.bit_generator.random_raw(len(images)), kind="stable")
-            taken.append(row * width + images[order[: counts[row]]])
+            drawn.append(row * width + images[order[: counts[row]]])
         trained = ~self.columns.crowd & np.isin(
-            self._category * width + self._image, np.concatenate(taken)
+            self._category * width + self._image, np.concatenate(drawn)
         )
-        chosen = np.zeros(len(self.columns.image_ids), np.bool_)
-        chosen[self._image[trained]] = True
-        return Subset(draw, chosen, trained, Budget(float(chosen.sum()), float(trained.sum())))
+        used = np.zeros(len(self.columns.image_ids), np.bool_)
+        used[self._image[trained]] = True
+        return Subset(draw, used, trained, Budget(float(used.sum()), float(trained.sum())))
 
     def short_of(self, regime: str, k_or_p: str) -> list[str]:
-        """Species that have fewer training images than k, ascending by name; [] without a k."""
+        """Species with fewer than k training images, sorted by name; [] without a k."""
         if regime == "incremental_natural" or k_or_p == "all":
             return []
         short = (self.n_images > 0) & (self.n_images < int(k_or_p))
@@ -189,22 +187,22 @@ class TrainingPool:
         return sorted(self.benchmark.categories.names[row] for row in np.flatnonzero(short))
 
     def coco(self, subset: Subset) -> bytes:
-        """A subset as COCO JSON: the records of ``train.json``, untouched but for ``iscrowd``.
+        """A subset as COCO JSON: records of ``train.json``, unchanged except for ``iscrowd``.
 
-        ``info.training_subset`` says what it is a subset of and how it was drawn.
+        ``info.training_subset`` records the SHA-256 of ``train.json`` and how it was drawn.
         """
         tree, images, annotations = self._records
         info: Any = msgspec.json.decode(tree["info"]) if "info" in tree else {}
-        drawn = subset.draw
-        stamp = {
-            "regime": drawn.regime,
-            "k_or_p": drawn.k_or_p,
-            "seed": drawn.seed,
+        draw = subset.draw
+        drawn_as = {
+            "regime": draw.regime,
+            "k_or_p": draw.k_or_p,
+            "seed": draw.seed,
             "n_images": int(subset.budget.n_images),
             "n_specimens": int(subset.budget.n_specimens),
             "train_json_sha256": self.digest,
         }
-        info = {**(info if isinstance(info, dict) else {}), "training_subset": stamp}
+        info = {**(info if isinstance(info, dict) else {}), "training_subset": drawn_as}
         kept = np.flatnonzero(subset.images[self._image])
         boxes = [
             bytes(annotations[row])
@@ -222,7 +220,7 @@ class TrainingPool:
         return b"{" + body + b"}\n"
 
     def image_list(self, subset: Subset) -> str:
-        """The file names of a subset's images, one a line, in the order of ``train.json``."""
+        """The file names of a subset's images, one per line, in the order of ``train.json``."""
         return "".join(f"{self.file_names[row]}\n" for row in np.flatnonzero(subset.images))
 
 
@@ -238,7 +236,7 @@ def _list(records: Sequence[bytes]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SubsetRow:
-    """One row of ``budgets.csv``: a subset's exact budget beside its condition's expected one."""
+    """One row of ``budgets.csv``: a subset's exact budget and its condition's expected budget."""
 
     draw: Draw
     exact: Budget
@@ -248,9 +246,9 @@ class SubsetRow:
 
 @dataclass(frozen=True, slots=True)
 class SubsetTree:
-    """What was written: a folder a subset, ``budgets.csv`` and the manifest.
+    """The files written: one folder per subset, ``budgets.csv`` and the manifest.
 
-    ``short`` maps each condition in words to the species that have fewer images than its k.
+    ``short`` maps each condition (``global_uniform k=50``) to the species with fewer than k images.
     """
 
     folder: Path
@@ -269,14 +267,66 @@ def write_subsets(
     architectures: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> SubsetTree:
-    """Draw and write training subsets; same inputs, same bytes.
+    """Draw training subsets of the three regimes and write them.
 
-    Each goes into ``output_dir/<condition>_s<seed>/``: ``train.json`` (COCO) and ``images.txt``.
-    With ``manifest`` the conditions and seeds are its own, and its ``train_annotations`` column
-    is filled in; else they are ``conditions`` x ``seeds``, and ``output_dir/manifest.csv`` is
-    written, a row for each of ``architectures`` (none: a manifest without that column).
-    ``budgets.csv`` lists exact and expected budgets. UsageError or InputError before anything is
-    written, with all faults together.
+    Each subset goes to ``output_dir/<condition>_s<seed>/`` as ``train.json`` (COCO) and
+    ``images.txt``. ``output_dir/budgets.csv`` lists the exact and expected budget of each.
+
+    Parameters
+    ----------
+    benchmark_dir : str or Path
+        The unpacked benchmark with ``train.json``.
+    output_dir : str or Path
+        Where the subsets go; created if needed.
+    manifest : str or Path, optional
+        A manifest whose conditions and seeds are drawn; its column ``train_annotations`` is filled
+        in. Without it, ``output_dir/manifest.csv`` is written.
+    conditions : iterable of (str, str), optional
+        Regime and k or p of each condition, such as ``("global_uniform", "5")``; by default the
+        17 conditions of the sweep. Not used with ``manifest``.
+    seeds : iterable of int, optional
+        Seeds of each condition, by default 0, 1 and 2. Not used with ``manifest``.
+    architectures : sequence of str, default ()
+        Architectures in the new manifest, which gets one row for each and every subset.
+    progress : callable, optional
+        Called with (what, done, total) after each subset.
+
+    Returns
+    -------
+    SubsetTree
+        ``folder``, ``manifest``, ``rows`` (the rows of ``budgets.csv``) and ``short`` (per
+        condition, the species with fewer images than its k).
+
+    Raises
+    ------
+    InputError
+        The benchmark or the manifest is missing or not valid. All problems are in ``problems``;
+        nothing is written.
+    UsageError
+        A condition, a seed or an architecture is not allowed.
+
+    Notes
+    -----
+    Each species has its own random order of training images for each regime and seed, and a
+    condition takes the first of them, so that the subsets of a regime and seed are nested.
+    Specimens of a species that did not draw the image are crowd regions in the subset. The same
+    inputs give the same bytes. The page "Training subsets" of the documentation has the formulas.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from benchmark_eval import make_synthetic, write_subsets
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> made = make_synthetic(folder.name, scale=0.005)
+    >>> written = write_subsets(
+    ...     made.benchmark_dir,
+    ...     f"{folder.name}/subsets",
+    ...     conditions=[("global_uniform", "1"), ("incremental_natural", "0.5")],
+    ...     seeds=[0],
+    ... )
+    >>> sorted(path.name for path in written.folder.iterdir())
+    ['budgets.csv', 'gu_k1_s0', 'in_p050_s0', 'manifest.csv']
+    >>> folder.cleanup()
     """
     output = Path(output_dir)
     if manifest is None:
@@ -295,7 +345,7 @@ def write_subsets(
         else _filled_manifest(known, where)
     )
     pool = TrainingPool(benchmark_dir)
-    pool.file_names  # noqa: B018 - told before the first file is written
+    pool.file_names  # noqa: B018 - raises before the first file is written
     rows: list[SubsetRow] = []
     short: dict[str, list[str]] = {}
     for done, draw in enumerate(draws, start=1):
@@ -315,47 +365,52 @@ def write_subsets(
 
 
 def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:
-    """Every condition with every seed, in the order given; UsageError with all faults."""
-    faults: list[str] = []
+    """Every condition with every seed, in the order given; UsageError lists all problems."""
+    problems: list[str] = []
     draws: list[Draw] = []
-    wanted = list(dict.fromkeys(seeds))
-    faults += [f"seed {seed}: a whole number from 0 is wanted" for seed in wanted if seed < 0]
+    seeds = list(dict.fromkeys(seeds))
+    problems += [f"seed must be >= 0, got {seed}" for seed in seeds if seed < 0]
     for regime, text in conditions:
         parsed = parse_budget(regime, text)
         if parsed is None:
-            faults.append(f"{regime} {text!r}: {_EXPECTED[regime]}")
+            problems.append(f"{regime}: {_EXPECTED[regime]}, got {text!r}")
         else:
-            draws += [Draw(regime, parsed[1], seed) for seed in wanted]
-    if faults:
-        raise UsageError("; ".join(faults))
+            draws += [Draw(regime, parsed[1], seed) for seed in seeds]
+    if problems:
+        raise UsageError("; ".join(problems))
     if not draws:
-        raise UsageError("no condition or no seed was given: nothing to draw")
+        raise UsageError("no conditions or no seeds given; expected at least one of each")
     return list(dict.fromkeys(draws))
 
 
 _EXPECTED = {
-    "global_uniform": "k must be a whole number from 1, or all",
-    "incremental_natural": "p must be above 0 and up to 1",
-    "incremental_uniform_targets": "k must be a whole number from 0",
+    "global_uniform": "k must be an integer >= 1 or all",
+    "incremental_natural": "p must be in (0, 1]",
+    "incremental_uniform_targets": "k must be an integer >= 0",
 }
 
 
 def check_architectures(architectures: Sequence[str]) -> None:
-    """UsageError for names that cannot begin the name of a model, or stand twice."""
-    faults = [f"architecture {a!r}: a name {f}" for a in architectures if (f := name_problem(a))]
-    faults += [f"architecture {a!r} twice" for a in dict.fromkeys(architectures)
-               if architectures.count(a) > 1]  # fmt: skip
-    if faults:
-        raise UsageError("; ".join(faults))
+    """UsageError for duplicates and for names that cannot begin the name of a model."""
+    problems = [
+        f"architecture {a!r}: a name {reason}" for a in architectures if (reason := name_problem(a))
+    ]
+    problems += [
+        f"architecture {a!r} is given more than once"
+        for a in dict.fromkeys(architectures)
+        if architectures.count(a) > 1
+    ]
+    if problems:
+        raise UsageError("; ".join(problems))
 
 
 def _relative(path: Path, manifest: Path) -> str:
-    """A path as the manifest names it: from its own folder, with slashes."""
+    """A path relative to the manifest's folder, with forward slashes."""
     return Path(os.path.relpath(path.absolute(), manifest.absolute().parent)).as_posix()
 
 
 def model_names(draws: Iterable[Draw], architectures: Sequence[str]) -> list[str]:
-    """Names of the models that ``manifest_text`` lists, such as ``yolo11x_gu_k5_s0``."""
+    """The names of the models in ``manifest_text``, such as ``yolo11x_gu_k5_s0``."""
     draws = list(draws)
     if not architectures:
         return [draw.name for draw in draws]
@@ -365,7 +420,7 @@ def model_names(draws: Iterable[Draw], architectures: Sequence[str]) -> list[str
 def manifest_text(
     draws: Iterable[Draw], architectures: Sequence[str], annotations: Callable[[Draw], str]
 ) -> str:
-    """A manifest as CSV: a row for each architecture and draw, ``annotations`` as last column."""
+    """A manifest as CSV: one row per architecture and draw; ``annotations`` is the last column."""
     draws = list(draws)
     header = ["model_name", "regime", "k_or_p", "seed", "architecture", "train_annotations"]
     rows = [
@@ -378,7 +433,7 @@ def manifest_text(
     ]
     if not architectures:
         header, *rows = [[*row[:4], row[5]] for row in [header, *rows]]
-    return csv_text([header, *rows])
+    return csv_text(header, rows, escape_formulas=False)
 
 
 def _new_manifest(
@@ -388,34 +443,31 @@ def _new_manifest(
 
 
 def _filled_manifest(manifest: Manifest, where: dict[Draw, Path]) -> str:
-    """The manifest's own rows and columns, with ``train_annotations`` filled in."""
+    """The given manifest with ``train_annotations`` filled in."""
     text = manifest.path.read_text(encoding="utf-8-sig")
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     column = "train_annotations"
     if column not in header:
         header.append(column)
         rows = [[*row, ""] for row in rows]
-    at = header.index(column)
-    problems: list[Problem] = []
+    position = header.index(column)
+    problems = Problems(str(manifest.path))
     for row, entry in zip(rows, manifest.models, strict=True):
         path = where[Draw(entry.regime, entry.k_or_p, entry.seed)]
-        there = entry.train_annotations
-        if there is not None and there.resolve() != path.resolve():
-            problems.append(
-                Problem(
-                    "train-annotations",
-                    str(manifest.path),
-                    repr(row[at]),
-                    f"a blank cell to fill, or {_relative(path, manifest.path)!r}",
-                    f"row {entry.row} (line {entry.line})",
-                    column,
-                    "empty the cell if the new subset is to take its place",
-                )
+        present = entry.train_annotations
+        if present is not None and present.resolve() != path.resolve():
+            problems.add(
+                "train-annotations",
+                repr(row[position]),
+                f"a blank cell, or {_relative(path, manifest.path)!r}",
+                record=f"row {entry.row} (line {entry.line})",
+                field=column,
+                cause="clear the cell to use the new subset",
             )
-        row[at] = _relative(path, manifest.path)
+        row[position] = _relative(path, manifest.path)
     if problems:
-        raise InputError(problems)
-    return csv_text([header, *rows])
+        raise InputError(problems.all())
+    return csv_text(header, rows, escape_formulas=False)
 
 
 def _budgets(rows: Iterable[SubsetRow]) -> str:
@@ -423,11 +475,11 @@ def _budgets(rows: Iterable[SubsetRow]) -> str:
         "regime", "k_or_p", "seed", "n_images", "n_specimens",
         "expected_n_images", "expected_n_specimens", "n_species_short",
     ]  # fmt: skip
-    table: list[Sequence[object]] = [header]
+    table: list[Sequence[object]] = []
     for row in rows:
         d, exact, expected = row.draw, row.exact, row.expected
         table.append(
             [d.regime, d.k_or_p, d.seed, int(exact.n_images), int(exact.n_specimens),
-             repr(expected.n_images), repr(expected.n_specimens), row.n_species_short]
+             expected.n_images, expected.n_specimens, row.n_species_short]
         )  # fmt: skip
-    return csv_text(table)
+    return csv_text(header, table)

@@ -1,16 +1,16 @@
-"""Average precision by the rule of PASCAL VOC 2012 for plain text files of boxes.
+"""PASCAL VOC 2012 average precision of detections in text files.
 
-    from benchmark_eval.voc import score_folders
-    result, matches = score_folders("detections", "ground-truth")
+    from benchmark_eval import score_voc_folders
+    result, matches = score_voc_folders("detections", "ground-truth")
     result.mAP, {score.name: score.AP for score in result.classes}
 
-``run_map`` also writes the results, the plots and the pictures. Nothing here prints.
+``run_map`` also writes results, plots and annotated images. The library prints nothing.
 """
 
 from benchmark_eval.voc.results import ClassScore, MapResult
 from benchmark_eval.voc.rule import Curve
 from benchmark_eval.voc.run import run_map
-from benchmark_eval.voc.scoring import Matches, score_boxes, score_folders
+from benchmark_eval.voc.scoring import Matches, score_boxes, score_voc_folders
 from benchmark_eval.voc.text import Boxes, read_boxes
 
 __all__ = [
@@ -22,5 +22,5 @@ __all__ = [
     "read_boxes",
     "run_map",
     "score_boxes",
-    "score_folders",
+    "score_voc_folders",
 ]

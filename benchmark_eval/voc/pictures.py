@@ -1,4 +1,4 @@
-"""Images with their hits, misses and false alarms drawn in, and an animation of them."""
+"""Images annotated with true positives, missed objects and false positives; an animation."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from benchmark_eval.voc.scoring import Matches
 from benchmark_eval.voc.text import Boxes, Progress
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
-LONGEST_SIDE = 1600
-"""Larger images are drawn this large (px)."""
-LEAST_SIDE = 640
-"""Smaller images are enlarged until their longer side has this (px), so labels can be read."""
+MAX_SIDE = 1600
+"""Larger images are reduced to this size (px)."""
+MIN_SIDE = 640
+"""Smaller images are enlarged to this size (px) of the longer side, to keep labels legible."""
 FRAME_SIDE = 640
-"""The animation fits into a square of this side (px)."""
-MOST_FRAMES = 100
-"""An animation shows this many images, evenly picked, at the most: it is held in memory."""
+"""Maximum width and height of the animation (px)."""
+MAX_FRAMES = 100
+"""Maximum number of images in an animation, evenly selected, because it is held in memory."""
 FRAME_MS = 1000
 
 
 class Style(NamedTuple):
-    """How one kind of box is drawn; the dash is a second sign beside the colour."""
+    """Style of one kind of box; the dash distinguishes kinds in addition to the colour."""
 
     label: str
     color: str
-    dash: int  # length of a dash in line widths, 0 for a solid line
+    dash: int  # dash length in line widths, 0 for a solid line
     ink: str  # colour of text on ``color``
 
 
-# Okabe and Ito's palette: told apart under every common colour blindness
-HIT = Style("hit", "#56B4E9", 0, "black")
-MISS = Style("miss", "#F0E442", 4, "black")
-FALSE_ALARM = Style("false alarm", "#D55E00", 0, "white")
-DIFFICULT = Style("difficult, not scored", "#FFFFFF", 2, "black")
-HIT_OBJECT = HIT._replace(label="its object", dash=4)
+# Okabe and Ito's palette, distinguishable with common colour vision deficiencies
+TRUE_POSITIVE_STYLE = Style("true positive", "#56B4E9", 0, "black")
+MISSED_STYLE = Style("missed", "#F0E442", 4, "black")
+FALSE_POSITIVE_STYLE = Style("false positive", "#D55E00", 0, "white")
+DIFFICULT_STYLE = Style("difficult", "#FFFFFF", 2, "black")
+DETECTED_OBJECT_STYLE = TRUE_POSITIVE_STYLE._replace(label="detected object", dash=4)
 
-LONGEST_LABEL = 50
+MAX_LABEL = 50
 Point = tuple[int, int]
 
 
 class Mark(NamedTuple):
-    """One box to draw: corners in px of the image, what it is, and its label."""
+    """One box to draw: style, corners in px of the image, and label."""
 
     style: Style
     corners: tuple[float, float, float, float]
@@ -69,8 +69,8 @@ def draw_pictures(
 ) -> list[str]:
     """Draw every image of ``image_dir`` that has ground truth into ``folder``/images.
 
-    With ``animate`` also ``folder``/animation.gif. Returns notes for the reader. Raises
-    InputError with every image that cannot be read, UsageError if there is no such folder.
+    With ``animate``, also write ``folder``/animation.gif. Returns notes. Raises InputError with
+    every unreadable image, and UsageError if ``image_dir`` does not exist.
     """
     images, problems = _find_images(image_dir, matches.ground_truth.images)
     target = folder / "images"
@@ -94,58 +94,65 @@ def draw_pictures(
     notes = []
     n_without = len(matches.ground_truth.images) - len(images)
     if n_without:
-        notes.append(f"not in the image folder: {counted(n_without, 'image')} of the ground truth")
+        notes.append(
+            f"{counted(n_without, 'image')} of the ground truth missing from the image folder"
+        )
     if n_outside:
         notes.append(
-            "objects that reach out of their image (is it the right one, in full size?): "
-            f"{n_outside:,}"
+            f"{counted(n_outside, 'object')} outside the image bounds (check that the images "
+            "belong to the ground truth and have their original size)"
         )
     if animate:
         picked = frames
-        if len(frames) > MOST_FRAMES:
-            places = np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)
-            picked = [frames[place] for place in places.tolist()]
-            notes.append(f"the animation shows {MOST_FRAMES} of {len(frames):,} images")
+        if len(frames) > MAX_FRAMES:
+            rows = np.linspace(0, len(frames) - 1, MAX_FRAMES).round().astype(int)
+            picked = [frames[row] for row in rows.tolist()]
+            notes.append(f"the animation shows {MAX_FRAMES} of {len(frames):,} images")
         _animate(picked, folder / "animation.gif")
     return notes
 
 
 def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], list[Problem]]:
-    """The image file of each name, by its place in ``names``; names without one are left out."""
+    """The image file of each name, by index in ``names``; names without a file are omitted."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-    except OSError as fault:
-        reason = fault.strerror or type(fault).__name__
-        raise UsageError(f"{folder}: found {reason}; expected a folder of images") from fault
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{folder}: found {reason}; expected a folder of images") from error
     by_name: dict[str, list[Path]] = {}
     for path in files:
         if path.is_file():
             by_name.setdefault(path.stem, []).append(path)
-    found = {place: by_name[name] for place, name in enumerate(names) if name in by_name}
+    found = {index: by_name[name] for index, name in enumerate(names) if name in by_name}
     problems = [
-        Problem("two-images", str(paths[0]), f"{paths[1].name} beside it", "one image of a name")
+        Problem(
+            "two-images",
+            str(paths[0]),
+            f"another image of this name, {paths[1].name}",
+            "one image per name",
+        )
         for paths in found.values()
         if len(paths) > 1
     ]
     if not found:
-        wanted = f"images named like the ground-truth files, {names[0]}.jpg for example"
-        problems.append(Problem("no-image", str(folder), "none that has ground truth", wanted))
-    return {place: paths[0] for place, paths in found.items()}, problems
+        expected = f"images named after the ground-truth files, such as {names[0]}.jpg"
+        problems.append(Problem("no-image", str(folder), "no image with ground truth", expected))
+    return {index: paths[0] for index, paths in found.items()}, problems
 
 
 def _open(path: Path) -> Image.Image | Problem:
-    """The picture as it is meant to be seen, in RGB and in the size it is drawn in."""
+    """The image in RGB with its EXIF orientation applied."""
     try:
         with warnings.catch_warnings(), Image.open(path) as file:
-            warnings.simplefilter("ignore")  # odd metadata, a large scan: neither is a fault
+            warnings.simplefilter("ignore")  # unusual metadata and large scans are valid
             return _rgb(ImageOps.exif_transpose(file))
-    except Exception as fault:  # decoders raise whatever their library raises
-        found = f"a file that cannot be read as an image ({str(fault) or type(fault).__name__})"
-        return Problem("image", str(path), found, "a whole image")
+    except Exception as error:  # decoders raise exceptions of any type
+        found = f"an unreadable image ({str(error) or type(error).__name__})"
+        return Problem("image", str(path), found, "a complete image file")
 
 
 def _rgb(picture: Image.Image) -> Image.Image:
-    """8-bit RGB; deeper grey is stretched from its darkest to its brightest pixel."""
+    """8-bit RGB; greyscale of more bits is stretched from its darkest to its brightest pixel."""
     if picture.mode in {"I", "F"} or picture.mode.startswith("I;"):
         grey = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=0, neginf=0)
         low, high = float(grey.min()), float(grey.max())
@@ -155,34 +162,34 @@ def _rgb(picture: Image.Image) -> Image.Image:
 
 
 def _outside(truth: Boxes, image: int, size: tuple[int, int]) -> int:
-    """How many objects reach out of an image by more than the pixel that rounding may cost."""
+    """Number of objects outside an image by more than one pixel (tolerance for rounding)."""
     corners = truth.corners[slice(*np.searchsorted(truth.image, [image, image + 1]))]
     return int(np.sum((corners[:, :2].min(1) < -1) | (corners[:, 2:] > np.add(size, 1)).any(1)))
 
 
 def marks(matches: Matches, image: int, draw_confidence: float) -> list[Mark]:
-    """What to draw in one image, in the order of drawing.
+    """The boxes to draw in one image, in drawing order.
 
-    Detections below ``draw_confidence`` are left out as if they had not been made: by the rule
-    they change no verdict above it, so an object that only they hit is a miss.
+    Detections below ``draw_confidence`` are excluded; an object detected only by them is drawn as
+    missed. They do not affect the verdicts on other detections.
     """
-    truth, found = matches.ground_truth, matches.detections
+    truth, detections = matches.ground_truth, matches.detections
     objects = np.arange(*np.searchsorted(truth.image, [image, image + 1]))
-    rows = np.arange(*np.searchsorted(found.image, [image, image + 1]))
-    rows = rows[found.confidence[rows] >= draw_confidence]
-    rows = rows[np.argsort(found.confidence[rows], kind="stable")]  # the surest on top
-    right = rows[matches.verdict[rows] == TRUE_POSITIVE]
-    hit = set(matches.nearest[right].tolist())
-    wrong = rows[matches.verdict[rows] == FALSE_POSITIVE]
-    drawn = [_detection(FALSE_ALARM, found, row) for row in wrong.tolist()]
+    rows = np.arange(*np.searchsorted(detections.image, [image, image + 1]))
+    rows = rows[detections.confidence[rows] >= draw_confidence]
+    rows = rows[np.argsort(detections.confidence[rows], kind="stable")]  # highest on top
+    true = rows[matches.verdict[rows] == TRUE_POSITIVE]
+    detected = set(matches.nearest[true].tolist())
+    false = rows[matches.verdict[rows] == FALSE_POSITIVE]
+    drawn = [_detection(FALSE_POSITIVE_STYLE, detections, row) for row in false.tolist()]
     for row in objects.tolist():
         if truth.difficult[row]:
-            drawn.append(_mark(DIFFICULT, truth, row))
-        elif row not in hit:
-            drawn.append(_mark(MISS, truth, row))
+            drawn.append(_mark(DIFFICULT_STYLE, truth, row))
+        elif row not in detected:
+            drawn.append(_mark(MISSED_STYLE, truth, row))
         else:
-            drawn.append(_mark(HIT_OBJECT, truth, row)._replace(label=""))
-    return drawn + [_detection(HIT, found, row) for row in right.tolist()]
+            drawn.append(_mark(DETECTED_OBJECT_STYLE, truth, row)._replace(label=""))
+    return drawn + [_detection(TRUE_POSITIVE_STYLE, detections, row) for row in true.tolist()]
 
 
 def _mark(style: Style, boxes: Boxes, row: int) -> Mark:
@@ -198,10 +205,10 @@ def _detection(style: Style, boxes: Boxes, row: int) -> Mark:
 def draw(
     picture: Image.Image, boxes: Iterable[Mark], name: str, draw_confidence: float
 ) -> Image.Image:
-    """A copy of the picture with the boxes, and a caption that counts and explains them."""
+    """A copy of the picture with the boxes, and a caption with their counts and a legend."""
     boxes = list(boxes)
     longest = max(picture.size)
-    scale = min(LONGEST_SIDE, max(longest, LEAST_SIDE)) / longest
+    scale = min(MAX_SIDE, max(longest, MIN_SIDE)) / longest
     width, height = (max(1, round(side * scale)) for side in picture.size)
     size = max(13, round(max(width, height) / 60))
     font = _font(size)
@@ -211,7 +218,7 @@ def draw(
     pen = ImageDraw.Draw(area)
     line = max(3, round(max(width, height) / 300))
     for box in boxes:
-        corners = [round(min(max(c * scale, -line), LONGEST_SIDE + line)) for c in box.corners]
+        corners = [round(min(max(c * scale, -line), MAX_SIDE + line)) for c in box.corners]
         _outline(pen, corners, box.style, line)
     for box in boxes:
         if box.label:
@@ -222,7 +229,7 @@ def draw(
 
 
 def _outline(pen: ImageDraw.ImageDraw, corners: Sequence[int], style: Style, line: int) -> None:
-    """A rectangle over a dark edge, so that it shows on any background."""
+    """A rectangle with a dark border, visible on any background."""
     left, top, right, bottom = corners
     for a, b in (
         ((left, top), (right, top)),
@@ -236,7 +243,7 @@ def _outline(pen: ImageDraw.ImageDraw, corners: Sequence[int], style: Style, lin
 
 
 def _dashes(a: Point, b: Point, dash: int) -> Iterator[tuple[Point, Point]]:
-    """The drawn pieces of a horizontal or vertical line, all of it if ``dash`` is 0."""
+    """The dashes of a horizontal or vertical line, or the whole line if ``dash`` is 0."""
     length = max(b[0] - a[0], b[1] - a[1])
     step = (int(b[0] > a[0]), int(b[1] > a[1]))
     if not dash:
@@ -257,7 +264,7 @@ def _label(
     font: ImageFont.FreeTypeFont,
     area: tuple[int, int],
 ) -> None:
-    """The label above the box, or inside where the picture ends."""
+    """The label above the box, or inside it at the top edge of the picture."""
     text = _shortened(box.label)
     wide, high = round(pen.textlength(text, font)) + 6, round(font.size * 1.3)
     x = min(max(box.corners[0] * scale, 0), max(area[0] - wide, 0))
@@ -270,50 +277,53 @@ def _label(
 def _caption(
     boxes: Sequence[Mark], name: str, draw_confidence: float, font: ImageFont.FreeTypeFont
 ) -> Image.Image:
-    """A strip with the name of the image, and how many boxes of each kind are drawn how."""
+    """A strip with the name of the image, and a legend with the number of boxes of each kind."""
     counts = Counter(box.style for box in boxes)
-    entries = [(style, f"{style.label}: {counts[style]:,}") for style in (HIT, MISS, FALSE_ALARM)]
-    if counts[HIT]:
-        entries.insert(1, (HIT_OBJECT, HIT_OBJECT.label))
-    if counts[DIFFICULT]:
-        entries.append((DIFFICULT, f"{DIFFICULT.label}: {counts[DIFFICULT]:,}"))
+    entries = [
+        (style, f"{style.label}: {counts[style]:,}")
+        for style in (TRUE_POSITIVE_STYLE, MISSED_STYLE, FALSE_POSITIVE_STYLE)
+    ]
+    if counts[TRUE_POSITIVE_STYLE]:
+        entries.insert(1, (DETECTED_OBJECT_STYLE, DETECTED_OBJECT_STYLE.label))
+    if counts[DIFFICULT_STYLE]:
+        entries.append((DIFFICULT_STYLE, f"{DIFFICULT_STYLE.label}: {counts[DIFFICULT_STYLE]:,}"))
     size = round(font.size)
     swatch, gap = 2 * size, round(0.6 * size)
     widths = [swatch + gap + round(font.getlength(text)) + 2 * gap for _, text in entries]
     title = f"{_shortened(name)}   (confidence ≥ {draw_confidence:g})"
-    width = max(LEAST_SIDE, sum(widths), round(font.getlength(title)) + 2 * gap)
+    width = max(MIN_SIDE, sum(widths), round(font.getlength(title)) + 2 * gap)
     strip = Image.new("RGB", (width, 3 * size + 10), "white")
     pen = ImageDraw.Draw(strip)
     middle = round(5 + 2.25 * size)
     pen.text((gap, 5 + 0.75 * size), title, "black", font, anchor="lm")
     x = gap
-    for (style, text), taken in zip(entries, widths, strict=True):
+    for (style, text), width_used in zip(entries, widths, strict=True):
         _outline(pen, (x, middle - size // 2, x + swatch, middle + size // 2), style, 3)
         pen.text((x + swatch + gap, middle), text, "black", font, anchor="lm")
-        x += taken
+        x += width_used
     return strip
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
 @functools.cache
 def _font(size: int) -> ImageFont.FreeTypeFont:
-    """The face of the plots: it comes with matplotlib, whatever the machine has installed."""
+    """The font of the plots, which is part of matplotlib and independent of the system."""
     import matplotlib as mpl
 
     return ImageFont.truetype(Path(mpl.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", size)
 
 
 def _animate(pictures: Sequence[Path], path: Path) -> None:
-    """The drawn pictures one after the other, each fitted into the same frame."""
+    """Write the pictures as an animation, each fitted into the same frame."""
     frames = []
     for picture in pictures:
         with Image.open(picture) as drawn:
             frames.append(ImageOps.contain(drawn, (FRAME_SIDE, FRAME_SIDE)))
     size = (max(frame.width for frame in frames), max(frame.height for frame in frames))
-    # the quickest way to 256 colours: Pillow's own choice takes ten times as long
+    # FASTOCTREE is ten times as fast as Pillow's default
     fitted = [
         ImageOps.pad(frame, size, color="white").quantize(method=Image.Quantize.FASTOCTREE)
         for frame in frames

@@ -1,4 +1,4 @@
-"""Plots of a ``MapResult``: a curve a class, and bars over the classes. Draws, computes nothing."""
+"""Plots of a ``MapResult``: one curve per class, and bar charts over classes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from benchmark_eval.core.text import counted
 from benchmark_eval.voc.results import ClassScore, MapResult, headline
 from benchmark_eval.voc.text import Progress
 
-# Okabe and Ito's palette: told apart under every common colour blindness
+# Okabe and Ito's palette, distinguishable with common colour vision deficiencies
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#B0B0B0"
 SKY = "#9CCFEC"
 
-MOST_BARS = 200
-"""More classes than this do not fit on a picture; the CSV has them all."""
-LONGEST_NAME = 40
+MAX_BARS = 200
+"""Maximum number of classes in a bar chart; the CSV has all of them."""
+MAX_NAME = 40
 
 
 def draw_plots(result: MapResult, folder: Path, progress: Progress | None = None) -> None:
     """Write all plots as PNG into ``folder``: four bar charts and ``precision_recall/``.
 
-    A curve's file is numbered in the order of the table, since names may differ in characters
-    that no file name can hold.
+    The files of curves are numbered in the order of the table, because class names may differ only
+    in characters that file names cannot contain.
     """
     curves = folder / "precision_recall"
     curves.mkdir(parents=True)
@@ -55,7 +55,7 @@ def draw_plots(result: MapResult, folder: Path, progress: Progress | None = None
 @contextmanager
 def _style() -> Iterator[None]:
     settings: Any = {
-        "text.parse_math": False,  # a class may be called $x$
+        "text.parse_math": False,  # a class may be named $x$
         "font.size": 10,
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -64,7 +64,7 @@ def _style() -> Iterator[None]:
         "savefig.dpi": 120,
     }
     with mpl.rc_context(settings), warnings.catch_warnings():
-        # a script without glyphs in the font is drawn as boxes; the tables have the name
+        # missing glyphs are drawn as boxes; the tables have the names
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
@@ -75,15 +75,15 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
 
 
 def _curve(result: MapResult, score: ClassScore) -> Figure:
-    """The measured curve, its envelope, and AP as the area under that."""
+    """The measured curve, its envelope, and AP as the area under the envelope."""
     points = result.curves[score.name]
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes = figure.subplots()
-    # from the left edge, where the first point's envelope holds, down to 0 where recall ends
+    # extend the envelope to recall 0, and drop to 0 at the maximum recall
     recall = np.concatenate(([0.0], points.recall, points.recall[-1:]))
     envelope = np.concatenate((points.envelope[:1], points.envelope, [0.0]))
     if len(points.recall):
@@ -119,7 +119,7 @@ def _ap_bars(result: MapResult) -> Figure:
     values = [100 * (score.AP or 0) for score in scores]
     title = f"{headline(result)} over {counted(result.n_classes, 'class', 'classes')}"
     bars = Series("AP", values, BLUE)
-    label = "AP (%), beside each class its number of objects"
+    label = "AP (%); number of objects after each class name"
     figure, axes = _bars(_with_objects(scores), [bars], title, label, "{:.1f}")
     axes.set_xlim(0, 108)
     axes.set_xticks(range(0, 101, 20))
@@ -133,9 +133,9 @@ def _miss_rate_bars(result: MapResult) -> Figure:
     """Log-average miss rate of each class, best first."""
     scores = sorted(_with_ap(result), key=lambda score: score.log_average_miss_rate or 0)
     values = [score.log_average_miss_rate or 0 for score in scores]
-    title = "Log-average miss rate over 0.01 to 1 false positives an image (low is good)"
+    title = "Log-average miss rate over 0.01 to 1 false positives per image (lower is better)"
     bars = Series("miss rate", values, BLUE)
-    label = "log-average miss rate, beside each class its number of objects"
+    label = "log-average miss rate; number of objects after each class name"
     figure, axes = _bars(_with_objects(scores), [bars], title, label, "{:.2f}")
     axes.set_xlim(0, 1.08)
     axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
@@ -143,7 +143,7 @@ def _miss_rate_bars(result: MapResult) -> Figure:
 
 
 def _object_bars(result: MapResult) -> Figure:
-    """Objects of each class, most first."""
+    """Objects of each class, in descending order."""
     scores = sorted(result.classes, key=lambda score: -(score.n_objects + score.n_difficult))
     series = [
         Series("scored", [score.n_objects for score in scores], BLUE),
@@ -160,7 +160,7 @@ def _object_bars(result: MapResult) -> Figure:
 
 
 def _detection_bars(result: MapResult) -> Figure:
-    """Detections of each class by verdict, most first."""
+    """Detections of each class by verdict, in descending order."""
     rows = [
         (s.name, (s.n_true_positives, s.n_false_positives, s.n_on_difficult, 0))
         for s in result.classes
@@ -171,7 +171,7 @@ def _detection_bars(result: MapResult) -> Figure:
         ("true positives", BLUE),
         ("false positives", VERMILION),
         ("on difficult objects, not counted", GREY),
-        ("of classes without ground truth, in no AP", ORANGE),
+        ("of classes without ground truth, excluded from AP", ORANGE),
     ]
     series = [
         Series(label, [counts[place] for _, counts in rows], color)
@@ -185,7 +185,7 @@ def _detection_bars(result: MapResult) -> Figure:
 
 
 class Series(NamedTuple):
-    """One colour of a bar chart: a value a class."""
+    """One colour of a bar chart, with one value per class."""
 
     label: str
     values: Sequence[float]
@@ -203,19 +203,19 @@ def _with_ap(result: MapResult) -> list[ClassScore]:
 def _bars(
     names: Sequence[str], series: Sequence[Series], title: str, label: str, number: str
 ) -> tuple[Figure, Axes]:
-    """Horizontal bars from the top, series stacked, the sum written at the end of each bar.
+    """Horizontal stacked bars from the top, each labelled with its total.
 
-    A series without any value is left out.
+    A series without nonzero values is omitted, unless it is the first.
     """
-    shown = names[:MOST_BARS]
+    shown = names[:MAX_BARS]
     if len(shown) < len(names):
-        title += f"\n(the first {MOST_BARS} of {len(names):,} classes)"
+        title += f"\n(the first {MAX_BARS} of {len(names):,} classes)"
     figure = Figure(figsize=(8, 1.6 + 0.24 * max(len(shown), 3)), layout="constrained")
     axes = figure.subplots()
     rows = np.arange(len(shown))
     left = np.zeros(len(shown))
     for one in series:
-        values = np.array(one.values[:MOST_BARS], dtype=float)
+        values = np.array(one.values[:MAX_BARS], dtype=float)
         if values.any() or one is series[0]:
             axes.barh(rows, values, left=left, height=0.72, color=one.color, label=one.label)
             left += values
@@ -228,7 +228,7 @@ def _bars(
             textcoords="offset points",
             va="center",
             fontsize=8,
-            bbox={"facecolor": "white", "linewidth": 0, "pad": 0.5},  # a line may pass behind
+            bbox={"facecolor": "white", "linewidth": 0, "pad": 0.5},  # keeps text legible
         )
     axes.set_yticks(rows, shown)
     axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)

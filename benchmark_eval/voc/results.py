@@ -1,39 +1,37 @@
-"""What one comparison of detections with ground truth gives, and its text, JSON and CSV.
+"""Result of scoring detections against ground truth, and its text, JSON and CSV.
 
-``None`` means "not defined" (no object to find): ``null`` in JSON, an empty cell in CSV, and it
-enters no mean. All numbers are shares of 1 but ``mAP_percent`` and those of the text.
+``None`` means undefined (no scored object): ``null`` in JSON, an empty cell in CSV, excluded from
+means. All metrics are fractions, except ``mAP_percent`` and those of the text.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
-from benchmark_eval.core.csv_text import neutral
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import Curve
 
 SCHEMA_VERSION = 1
-"""Version of the layout of ``results.json``."""
+"""Schema version of ``results.json``."""
 
 Coordinates = Literal["pixel", "continuous"]
 SIDE: Mapping[Coordinates, float] = {"pixel": 1.0, "continuous": 0.0}
-"""What is added to ``right - left`` for the width of a box."""
+"""Added to ``right - left`` to get the width of a box."""
 COORDINATES_TEXT: Mapping[Coordinates, str] = {
-    "pixel": "corners are pixels, a box is right - left + 1 wide (the VOC rule)",
-    "continuous": "corners are points, a box is right - left wide (not the VOC rule)",
+    "pixel": "corners are pixels, width = right - left + 1 (the VOC rule)",
+    "continuous": "corners are points, width = right - left (not the VOC rule)",
 }
 
 
 class ClassScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One class that the ground truth holds.
+    """Scores of one class of the ground truth.
 
-    ``n_objects`` leaves the difficult ones out; ``n_on_difficult`` detections are on those and
-    count as neither true nor false.
+    ``n_objects`` excludes difficult objects. ``n_on_difficult`` detections match difficult objects
+    and count neither as true nor as false positives.
     """
 
     name: str
@@ -49,11 +47,11 @@ class ClassScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MapResult(msgspec.Struct, frozen=True, kw_only=True):
-    """mAP over the classes with an AP, with everything it was made of.
+    """Mean AP (mAP) over the classes with an AP, and the scores of every class.
 
-    ``detections_without_class`` counts the detections of each class that the ground truth does
-    not hold; they are in no AP. ``curves`` has an entry for each class with an AP. ``notes`` are
-    what a reader of the number should know.
+    ``detections_without_class`` counts the detections of each class without ground truth, which
+    are excluded from AP. ``curves`` has one entry per class with an AP. ``notes`` are remarks that
+    matter for the interpretation of the mAP.
     """
 
     mAP: float | None  # noqa: N815 - the field's name for it
@@ -69,7 +67,7 @@ class MapResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mAP_percent(self) -> float | None:  # noqa: N802 - the field's name for it
-        """MAP from 0 to 100."""
+        """The mAP as a percentage."""
         return None if self.mAP is None else 100 * self.mAP
 
     @property
@@ -79,14 +77,14 @@ class MapResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def headline(result: MapResult) -> str:
-    """``mAP = 53.27%`` or that there is none."""
+    """``mAP = 53.27%``, or a statement that it is undefined."""
     if result.mAP is None:
-        return "mAP is not defined: no class has an object to find"
+        return "mAP is undefined: no class has a scored object"
     return f"mAP = {result.mAP_percent:.2f}%"
 
 
 def as_text(result: MapResult) -> str:
-    """The results for people: mAP, how it was made, a line a class, the notes."""
+    """The results as text: mAP, settings, one line per class, notes."""
     n_objects = sum(score.n_objects for score in result.classes)
     n_difficult = sum(score.n_difficult for score in result.classes)
     n_detections = sum(score.n_detections for score in result.classes)
@@ -94,12 +92,12 @@ def as_text(result: MapResult) -> str:
         f"{headline(result)}  (PASCAL VOC 2012, mean over "
         f"{counted(result.n_classes, 'class', 'classes')})",
         "",
-        f"IoU threshold  {result.iou_threshold:g} unless the table says otherwise",
+        f"IoU threshold  {result.iou_threshold:g}, unless the table gives another one",
         f"coordinates    {COORDINATES_TEXT[result.coordinates]}",
-        f"images         {result.n_images:,}, of which "
-        f"{len(result.images_without_detections):,} without a detection file",
-        f"objects        {n_objects:,} and {n_difficult:,} difficult",
-        f"detections     {n_detections:,} and {sum(result.detections_without_class.values()):,} "
+        f"images         {result.n_images:,} "
+        f"({len(result.images_without_detections):,} without a detection file)",
+        f"objects        {n_objects:,}, plus {n_difficult:,} difficult",
+        f"detections     {n_detections:,}, plus {sum(result.detections_without_class.values()):,} "
         "of classes without ground truth",
     ]
     if result.ignored:
@@ -120,14 +118,14 @@ def as_text(result: MapResult) -> str:
         )
     lines += [
         "",
-        "miss rate: log-average over nine points from 0.01 to 1 false positives an image",
+        "miss rate: log-average over nine reference points, 0.01 to 1 false positives per image",
     ]
     lines += [f"note: {note}" for note in result.notes]
     return "\n".join(lines) + "\n"
 
 
 def as_json(result: MapResult) -> bytes:
-    """The results for programs; the curve of a class is three lists of equal length."""
+    """The results as JSON; the curve of a class is four lists of equal length."""
     content = {
         "schema_version": SCHEMA_VERSION,
         "made_by": "benchmark-eval map",
@@ -157,13 +155,13 @@ def as_json(result: MapResult) -> bytes:
 
 
 def classes_csv(result: MapResult) -> str:
-    """A row a class, the columns of ``ClassScore``."""
+    """One row per class, with the fields of ``ClassScore`` as columns."""
     rows = [msgspec.structs.astuple(score) for score in result.classes]
-    return _csv(ClassScore.__struct_fields__, rows)
+    return csv_text(ClassScore.__struct_fields__, rows)
 
 
 def curves_csv(result: MapResult) -> str:
-    """A row a counted detection: class, confidence, recall, precision, envelope."""
+    """One row per counted detection: class, confidence, recall, precision, envelope."""
     rows = [
         (name, *row)
         for name, points in result.curves.items()
@@ -175,12 +173,4 @@ def curves_csv(result: MapResult) -> str:
             strict=True,
         )
     ]
-    return _csv(("class", "confidence", "recall", "precision", "envelope"), rows)
-
-
-def _csv(header: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([neutral(cell) for cell in row] for row in rows)
-    return stream.getvalue()
+    return csv_text(("class", "confidence", "recall", "precision", "envelope"), rows)

@@ -1,4 +1,4 @@
-"""The rule of PASCAL VOC 2012 on columns: which detection is right, the curve, AP, miss rate.
+"""PASCAL VOC 2012 on columns: matching, precision-recall curve, AP and miss rate.
 
 Sources: Everingham et al., "The Pascal Visual Object Classes Challenge: A Retrospective"
 (2015), and the VOC 2012 development kit, for matching and AP; Dollar et al., "Pedestrian
@@ -21,24 +21,24 @@ Ints = NDArray[np.int64]
 TRUE_POSITIVE: Final = 1
 FALSE_POSITIVE: Final = -1
 NOT_COUNTED: Final = 0
-"""The verdict on a detection; one on a difficult object is not counted."""
+"""Verdicts on detections; a detection of a difficult object is not counted."""
 
 FALSE_POSITIVES_PER_IMAGE: Final = tuple(
     float(Decimal(10) ** (Decimal(k) / 4 - 2)) for k in range(9)
 )
-"""Nine points from 0.01 to 1, evenly spaced on a logarithmic axis."""
-LEAST_MISS_RATE: Final = Decimal("1e-10")
-"""Stands for a miss rate of 0, which has no logarithm."""
+"""Nine reference points from 0.01 to 1, evenly spaced on a logarithmic axis."""
+MIN_MISS_RATE: Final = Decimal("1e-10")
+"""Replaces a miss rate of 0, whose logarithm is undefined."""
 
-PAIRS_AT_ONCE = 1 << 20
-"""Pairs of detection and object that are held in memory together."""
+MAX_PAIRS = 1 << 20
+"""Maximum number of detection-object pairs in memory at a time."""
 
 
 def iou(a: Floats, b: Floats, side: float) -> Floats:
-    """Row-wise intersection over union of two n x 4 arrays of corners.
+    """Row-wise intersection over union of two (n, 4) arrays of corners.
 
-    A box is ``right - left + side`` wide: ``side`` is 1 where corners are the first and last
-    pixel (VOC) and 0 where they are points on a continuous plane. Two boxes without area: 0.
+    A box is ``right - left + side`` wide: ``side`` is 1 if corners are the first and last pixel
+    (VOC) and 0 if they are points on a continuous plane. The IoU is 0 if the union has no area.
     """
     width = np.minimum(a[:, 2], b[:, 2]) - np.maximum(a[:, 0], b[:, 0]) + side
     height = np.minimum(a[:, 3], b[:, 3]) - np.maximum(a[:, 1], b[:, 1]) + side
@@ -46,17 +46,17 @@ def iou(a: Floats, b: Floats, side: float) -> Floats:
     area_a = (a[:, 2] - a[:, 0] + side) * (a[:, 3] - a[:, 1] + side)
     area_b = (b[:, 2] - b[:, 0] + side) * (b[:, 3] - b[:, 1] + side)
     union = area_a + area_b - shared
-    share: Floats = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-    return share
+    ratio: Floats = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return ratio
 
 
 def nearest_objects(
     group: Ints, corners: Floats, object_group: Ints, object_corners: Floats, side: float
 ) -> tuple[Ints, Floats]:
-    """For each detection the object of its group that it overlaps most, and that IoU.
+    """For each detection, the object of its group with the highest IoU, and this IoU.
 
-    A group is one class in one image. Of equal overlaps the first object counts. -1 and 0.0
-    where the detection overlaps no object of its group.
+    A group is one class in one image. On equal IoU, the first object is taken. The result is -1
+    and 0.0 if the detection overlaps no object of its group.
     """
     nearest = np.full(len(group), -1, dtype=np.int64)
     overlap = np.zeros(len(group))
@@ -68,7 +68,7 @@ def nearest_objects(
     pairs_before = np.concatenate(([0], np.cumsum(count[rows])))
     start = 0
     while start < len(rows):
-        limit = pairs_before[start] + PAIRS_AT_ONCE
+        limit = pairs_before[start] + MAX_PAIRS
         stop = max(start + 1, int(np.searchsorted(pairs_before, limit, side="right")) - 1)
         block = rows[start:stop]
         offset = pairs_before[start:stop] - pairs_before[start]
@@ -89,11 +89,11 @@ def nearest_objects(
 def judge(
     nearest: Ints, overlap: Floats, threshold: Floats, order: Ints, difficult: NDArray[np.bool_]
 ) -> NDArray[np.int8]:
-    """The verdict on each detection, taken in ``order``.
+    """The verdict on each detection, processed in ``order``.
 
-    A detection whose overlap reaches its ``threshold`` is a true positive if it is the first one
-    on its object, else a false positive: there is no next best object. One on a ``difficult``
-    object is not counted, however many there are.
+    A detection whose IoU is at least its ``threshold`` is a true positive if it is the first on its
+    object, otherwise a false positive; the next best object is not considered. All detections on
+    a ``difficult`` object are not counted.
     """
     verdict = np.full(len(nearest), FALSE_POSITIVE, dtype=np.int8)
     reached = order[(nearest[order] >= 0) & (overlap[order] >= threshold[order])]
@@ -109,7 +109,7 @@ def judge(
 class Curve:
     """Precision and recall after each counted detection, by descending confidence.
 
-    ``envelope`` is the highest precision at this recall or any higher one.
+    ``envelope`` is the maximum precision at this or any higher recall.
     """
 
     confidence: Floats
@@ -119,37 +119,36 @@ class Curve:
 
 
 def curve(verdict: NDArray[np.int8], confidence: Floats, n_objects: int) -> Curve:
-    """The curve of one class from its verdicts in order; ``n_objects`` > 0 without difficult."""
+    """The curve of one class from its verdicts in order; ``n_objects`` excludes difficult ones."""
     counted = verdict != NOT_COUNTED
-    right = verdict[counted] == TRUE_POSITIVE
-    found = np.cumsum(right)
-    precision = found / np.arange(1, len(found) + 1)
+    n_tp = np.cumsum(verdict[counted] == TRUE_POSITIVE)
+    precision = n_tp / np.arange(1, len(n_tp) + 1)
     return Curve(
         confidence=confidence[counted],
-        recall=found / n_objects,
+        recall=n_tp / n_objects,
         precision=precision,
         envelope=np.maximum.accumulate(precision[::-1])[::-1],
     )
 
 
 def average_precision(points: Curve, n_objects: int) -> float:
-    """The exact area under the envelope: recall rises by 1 / ``n_objects`` at each hit."""
-    rises = np.diff(points.recall, prepend=0.0) > 0
-    return math.fsum(points.envelope[rises].tolist()) / n_objects
+    """Area under the envelope; recall increases by 1 / ``n_objects`` per true positive."""
+    is_tp = np.diff(points.recall, prepend=0.0) > 0
+    return math.fsum(points.envelope[is_tp].tolist()) / n_objects
 
 
 def log_average_miss_rate(verdict: NDArray[np.int8], n_objects: int, n_images: int) -> float:
-    """Geometric mean of the miss rates at nine counts of false positives an image.
+    """Geometric mean of the miss rates at nine reference points of false positives per image.
 
-    At each it is the miss rate of the last detection in order that stays within the count, or 1
-    if none does. Computed in decimals, because the last bit of a float's power depends on the
-    processor.
+    The miss rate at a reference point is that of the last detection, in order, that does not
+    exceed it, or 1 if there is none. Computed with decimals, because the last bit of a power of
+    floats depends on the processor.
     """
-    found = np.concatenate(([0], np.cumsum(verdict == TRUE_POSITIVE)))
-    alarms = np.concatenate(([0], np.cumsum(verdict == FALSE_POSITIVE))) / n_images
-    last = np.searchsorted(alarms, FALSE_POSITIVES_PER_IMAGE, side="right") - 1
+    n_tp = np.concatenate(([0], np.cumsum(verdict == TRUE_POSITIVE)))
+    fp_per_image = np.concatenate(([0], np.cumsum(verdict == FALSE_POSITIVE))) / n_images
+    last = np.searchsorted(fp_per_image, FALSE_POSITIVES_PER_IMAGE, side="right") - 1
     with localcontext(Context(prec=30)):
         product = Decimal(1)
-        for missed in (n_objects - found[last]).tolist():
-            product *= max(Decimal(missed) / n_objects, LEAST_MISS_RATE)
+        for missed in (n_objects - n_tp[last]).tolist():
+            product *= max(Decimal(missed) / n_objects, MIN_MISS_RATE)
         return float(product ** (Decimal(1) / len(last)))

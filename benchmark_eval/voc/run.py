@@ -1,4 +1,4 @@
-"""The whole tool in one call: score two folders, write results, plots and pictures."""
+"""Score two folders and write results, plots and annotated images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmark_eval.voc.results import (
     classes_csv,
     curves_csv,
 )
-from benchmark_eval.voc.scoring import Matches, score_folders
+from benchmark_eval.voc.scoring import Matches, score_voc_folders
 from benchmark_eval.voc.text import Progress
 
 TEXTS = {
@@ -25,7 +25,7 @@ TEXTS = {
     "results.csv": classes_csv,
     "precision_recall.csv": curves_csv,
 }
-"""Files that every run writes beside ``results.json``, and what renders them."""
+"""Files written in addition to ``results.json``, with their renderers."""
 
 
 def run_map(
@@ -43,23 +43,23 @@ def run_map(
     draw_confidence: float = 0.25,
     progress: Progress | None = None,
 ) -> MapResult:
-    """Score as ``score_folders`` does and write everything into ``output_dir``, if one is given.
+    """Score as ``score_voc_folders`` does and write all outputs into ``output_dir``, if given.
 
-    ``image_dir`` asks for annotated pictures (detections from ``draw_confidence`` on), and
-    ``animate`` for an animation of them. Earlier results in ``output_dir`` are replaced as one;
-    inputs with problems (InputError) remove them, because they describe those inputs no more.
+    With ``image_dir``, annotated images are drawn (detections of at least ``draw_confidence``), and
+    with ``animate`` also an animation. Earlier results in ``output_dir`` are replaced together. On
+    an InputError they are removed, because they no longer describe the inputs.
     """
     if output_dir is None and (image_dir is not None or animate):
-        raise UsageError("pictures and animation: found no output folder; expected one")
+        raise UsageError("image_dir and animate require output_dir")
     if animate and image_dir is None:
-        raise UsageError("animation: found no image folder; expected the images to draw on")
+        raise UsageError("animate requires image_dir")
     if image_dir is not None and not Path(image_dir).is_dir():
-        raise UsageError(f"{image_dir}: found no such folder; expected a folder of images")
+        raise UsageError(f"{image_dir}: no such folder; expected a folder of images")
     if not 0 <= draw_confidence <= 1:
-        raise UsageError(f"draw_confidence: found {draw_confidence:g}; expected 0 to 1")
+        raise UsageError(f"draw_confidence must be in [0, 1], got {draw_confidence:g}")
 
     def score() -> tuple[MapResult, Matches]:
-        return score_folders(
+        return score_voc_folders(
             prediction_dir,
             ground_truth_dir,
             iou=iou,
@@ -73,7 +73,7 @@ def run_map(
         return score()[0]
     inputs = [prediction_dir, ground_truth_dir, *([image_dir] if image_dir else [])]
     with OutputFolder(output_dir, inputs) as folder:
-        folder.check_free([RESULTS, *TEXTS])  # before the work; ``publish`` checks all names
+        folder.check_free([RESULTS, *TEXTS])  # fail early; ``publish`` checks all names
         try:
             result, matches = score()
             if image_dir is not None:

@@ -1,4 +1,4 @@
-"""From two folders of text files to a ``MapResult``: read, check, match, count."""
+"""Score two folders of text files: read, check, match and count."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ from benchmark_eval.voc.rule import (
 )
 from benchmark_eval.voc.text import Boxes, Progress, class_name, read_boxes
 
-NAMED = 5
-"""How many images or classes a note names before it only counts them."""
+MAX_NAMED = 5
+"""Maximum number of images or classes that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The verdict on every detection that is not of an ignored class.
+    """Result of the matching, without ignored classes.
 
-    ``ground_truth`` and ``detections`` share ``images`` and ``classes``; ``nearest`` points into
-    ``ground_truth`` (-1: no overlap); ``verdict`` is one of the three of ``rule``.
+    ``ground_truth`` and ``detections`` share ``images`` and ``classes``. For each detection,
+    ``nearest`` is the row of the object with the highest IoU (-1: no overlap) and ``verdict`` is
+    one of the three constants of ``rule``.
     """
 
     ground_truth: Boxes
@@ -47,7 +48,7 @@ class Matches:
     verdict: NDArray[np.int8]
 
 
-def score_folders(
+def score_voc_folders(
     prediction_dir: str | Path,
     ground_truth_dir: str | Path,
     *,
@@ -57,11 +58,65 @@ def score_folders(
     coordinates: Coordinates = "pixel",
     progress: Progress | None = None,
 ) -> tuple[MapResult, Matches]:
-    """Score the detections of one folder against the ground truth of another (VOC 2012).
+    """Compute the average precision of PASCAL VOC 2012 from two folders of text files.
 
-    ``class_iou`` overrides the threshold ``iou`` for single classes; ``ignore`` leaves classes
-    out on both sides. An image without a detection file has no detections. Raises InputError
-    with every problem of both folders, UsageError for a call that makes no sense.
+    Parameters
+    ----------
+    prediction_dir : str or Path
+        One text file per image, one detection per line: ``CLASS CONFIDENCE LEFT TOP RIGHT
+        BOTTOM``, corners in px. An image without a file has no detections.
+    ground_truth_dir : str or Path
+        One text file per image, one object per line: ``CLASS LEFT TOP RIGHT BOTTOM [difficult]``.
+    iou : float, default 0.5
+        IoU threshold, in (0, 1].
+    class_iou : mapping of str to float, optional
+        IoU threshold of single classes, instead of ``iou``.
+    ignore : collection of str, default ()
+        Classes to ignore in both folders.
+    coordinates : {"pixel", "continuous"}, default "pixel"
+        Whether a box is ``right - left + 1`` wide, as in VOC, or ``right - left``.
+    progress : callable, optional
+        Called with (what, done, total) while files are read.
+
+    Returns
+    -------
+    result : MapResult
+        ``mAP`` (0 to 1, or None if undefined), ``classes`` (name, AP and counts of each class),
+        ``curves`` (precision and recall by class) and ``notes``.
+    matches : Matches
+        For each detection, whether it is a true positive, a false positive or not counted.
+
+    Raises
+    ------
+    InputError
+        A file is missing or not valid. All problems of both folders are in ``problems``.
+    UsageError
+        An option is not allowed.
+
+    Notes
+    -----
+    The rule is that of the VOC 2012 development kit (Everingham et al. 2015, The PASCAL Visual
+    Object Classes Challenge: A Retrospective, International Journal of Computer Vision 111):
+    detections in descending order of confidence, each compared with the object of its class with
+    the highest IoU. AP is the area under the interpolated precision-recall curve; difficult
+    objects are not counted. The benchmark does not report these numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmark_eval import score_voc_folders
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> truth, detections = Path(folder.name, "truth"), Path(folder.name, "detections")
+    >>> truth.mkdir()
+    >>> detections.mkdir()
+    >>> _ = Path(truth, "1.txt").write_text("ips 0 0 9 9")
+    >>> _ = Path(truth, "2.txt").write_text("ips 50 50 59 59")
+    >>> _ = Path(detections, "1.txt").write_text("ips 0.9 0 0 9 9")
+    >>> result, _ = score_voc_folders(detections, truth)
+    >>> result.mAP  # one of two objects, without a false positive
+    0.5
+    >>> folder.cleanup()
     """
     class_iou = {class_name(name): value for name, value in (class_iou or {}).items()}
     ignored = sorted({class_name(name) for name in ignore})
@@ -100,7 +155,7 @@ def score_boxes(
     ignore: Collection[str] = (),
     coordinates: Coordinates = "pixel",
 ) -> tuple[MapResult, Matches]:
-    """Score boxes that were read before; every image of ``detections`` has ground truth."""
+    """Score boxes in memory; every image of ``detections`` must have ground truth."""
     class_iou = class_iou or {}
     classes = sorted(set(ground_truth.classes).union(detections.classes).difference(ignore))
     truth = _aligned(ground_truth, ground_truth.images, classes)
@@ -114,7 +169,7 @@ def score_boxes(
         SIDE[coordinates],
     )
     threshold = np.array([class_iou.get(name, iou) for name in classes])
-    # the boxes stand in the order of image name, then line, which decides equal confidences
+    # boxes are sorted by image name, then line, which breaks ties between equal confidences
     order = np.lexsort((-found.confidence, found.label))
     verdict = judge(nearest, overlap, threshold[found.label], order, truth.difficult)
 
@@ -149,19 +204,19 @@ def score_boxes(
         )
     aps = [score.AP for score in scores if score.AP is not None]
     with_file = set(detections.images)
-    silent = tuple(name for name in truth.images if name not in with_file)
+    without_file = tuple(name for name in truth.images if name not in with_file)
     result = MapResult(
         mAP=math.fsum(aps) / len(aps) if aps else None,
         iou_threshold=iou,
         coordinates=coordinates,
         ignored=tuple(ignore),
         n_images=n_images,
-        images_without_detections=silent,
+        images_without_detections=without_file,
         classes=tuple(scores),
         detections_without_class=without_class,
         curves=curves,
         notes=(
-            *_silent_notes(silent, n_images),
+            *_image_notes(without_file, n_images),
             *_class_notes(scores, without_class),
             *_ignore_notes(ignore, ground_truth, detections),
             *_coordinate_notes(truth, found, coordinates),
@@ -171,7 +226,7 @@ def score_boxes(
 
 
 def _aligned(boxes: Boxes, images: tuple[str, ...], classes: list[str]) -> Boxes:
-    """The same boxes with these images and classes; boxes of other classes are left out."""
+    """The same boxes with these images and classes, without boxes of other classes."""
     place = {name: index for index, name in enumerate(classes)}
     label = np.array([place.get(name, -1) for name in boxes.classes], dtype=np.int64)[boxes.label]
     position = {name: index for index, name in enumerate(images)}
@@ -192,71 +247,70 @@ def _aligned(boxes: Boxes, images: tuple[str, ...], classes: list[str]) -> Boxes
 def _check_options(
     iou: float, class_iou: Mapping[str, float], ignored: list[str], coordinates: str
 ) -> None:
-    faults = [
-        f"{what}: found {value:g}; expected an IoU above 0 and up to 1"
-        + (" (a percentage? write it as a share)" if 1 < value <= 100 else "")
+    errors = [
+        f"{what} must be in (0, 1], got {value:g}"
+        + (" (a percentage; divide it by 100)" if 1 < value <= 100 else "")
         for what, value in [("iou", iou), *((f"iou of {n!r}", v) for n, v in class_iou.items())]
         if not 0 < value <= 1
     ]
     if coordinates not in SIDE:
-        faults.append(f"coordinates: found {coordinates!r}; expected {' or '.join(SIDE)}")
-    faults += [
-        f"class {name!r}: found an invisible character; expected a name as the files hold it"
+        errors.append(f"coordinates must be {' or '.join(map(repr, SIDE))}, got {coordinates!r}")
+    errors += [
+        f"class {name!r}: found a non-printable character; expected a class name of the files"
         for name in sorted({*class_iou, *ignored})
         if not name.isprintable()
     ]
-    faults += [
-        f"class {name!r}: found an IoU threshold for it and its name among the ignored classes; "
-        "expected one of the two"
+    errors += [
+        f"class {name!r}: found an IoU threshold for an ignored class; expected one of the two"
         for name in sorted(class_iou.keys() & set(ignored))
     ]
-    if faults:
-        raise UsageError("\n".join(faults))
+    if errors:
+        raise UsageError("\n".join(errors))
 
 
 def _check_thresholds(class_iou: Mapping[str, float], ground_truth: Boxes) -> None:
     known = ground_truth.classes
-    faults = []
+    errors = []
     for name in class_iou:
         if name not in known:
-            like = difflib.get_close_matches(name, known, n=1)
-            hint = f" (is {like[0]!r} meant?)" if like else ""
-            faults.append(
-                f"IoU threshold of class {name!r}: found no such class in the ground truth; "
-                f"wanted one of {some_of([repr(one) for one in known], NAMED)}{hint}"
+            similar = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {similar[0]!r}?)" if similar else ""
+            errors.append(
+                f"IoU threshold of class {name!r}: no such class in the ground truth; "
+                f"expected one of {some_of([repr(one) for one in known], MAX_NAMED)}{hint}"
             )
-    if faults:
-        raise UsageError("\n".join(faults))
+    if errors:
+        raise UsageError("\n".join(errors))
 
 
 def _stem_problems(
     ground_truth: Boxes, detections: Boxes, truth_dir: Path, detection_dir: Path
 ) -> list[Problem]:
-    """Detection files of images that the ground truth does not have."""
+    """Problems of detection files without a ground-truth file."""
     if not ground_truth.images or not detections.images:
-        return []  # told already
+        return []  # reported as an empty folder
     known = set(ground_truth.images)
-    alone = [name for name in detections.images if name not in known]
+    unmatched = [name for name in detections.images if name not in known]
     cause = ""
-    if len(alone) == len(detections.images):
-        cause = "no name is in both folders: another data set, or names written differently"
+    if len(unmatched) == len(detections.images):
+        cause = "no file name in common: another data set, or different spelling of names"
     return [
         Problem(
             kind="no-ground-truth",
             file=str(detection_dir),
             record=f"{name}.txt",
             found=f"no {name}.txt in {truth_dir}",
-            expected="a ground-truth file of the same name, empty for an image without objects",
+            expected="a ground-truth file of the same name (empty if the image has no objects)",
             cause=cause,
         )
-        for name in alone
+        for name in unmatched
     ]
 
 
 def _coordinate_problems(
     boxes: Boxes, folder: Path, coordinates: Coordinates, *, objects: bool
 ) -> list[Problem]:
-    """What is wrong with boxes only under one of the two readings of coordinates."""
+    """Problems of boxes that depend on the interpretation of coordinates."""
     corners = boxes.corners
     if coordinates == "pixel":
         low, high = (corners.min(), corners.max()) if len(boxes) else (0.0, 0.0)
@@ -266,38 +320,38 @@ def _coordinate_problems(
             Problem(
                 kind="normalised-coordinates",
                 file=str(folder),
-                found=f"coordinates between {low:g} and {high:g} in every line",
-                expected="corners in pixels",
-                cause="shares of the image's size? --coordinates continuous takes them",
+                found=f"coordinates between {low:g} and {high:g} in all lines",
+                expected="pixel coordinates",
+                cause="probably normalised coordinates; use --coordinates continuous",
             )
         ]
     if not objects:
-        return []  # a detection without area overlaps nothing: a false positive
+        return []  # a detection without area is a false positive
     flat = (corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3])
     return [
         Problem(
             kind="no-area",
             file=str(folder / f"{boxes.images[boxes.image[row]]}.txt"),
             record=f"line {boxes.line[row]}",
-            found="an object without area, which nothing can overlap",
-            expected="right > left and bottom > top with continuous coordinates",
+            found="an object without area",
+            expected="right > left and bottom > top (continuous coordinates)",
         )
         for row in np.flatnonzero(flat).tolist()
     ]
 
 
 def _fractional(boxes: Boxes) -> NDArray[np.bool_]:
-    """Which boxes have a corner that is not a whole number."""
+    """Which boxes have a non-integer coordinate."""
     fractional: NDArray[np.bool_] = (boxes.corners != np.rint(boxes.corners)).any(axis=1)
     return fractional
 
 
-def _silent_notes(silent: tuple[str, ...], n_images: int) -> list[str]:
-    if not silent:
+def _image_notes(without_file: tuple[str, ...], n_images: int) -> list[str]:
+    if not without_file:
         return []
     return [
-        f"no detection file, so that all objects count as missed: {len(silent):,} of "
-        f"{counted(n_images, 'image')} ({some_of(silent, NAMED)})"
+        f"{len(without_file):,} of {counted(n_images, 'image')} without a detection file "
+        f"({some_of(without_file, MAX_NAMED)}): their objects count as missed"
     ]
 
 
@@ -306,25 +360,25 @@ def _class_notes(scores: list[ClassScore], without_class: Mapping[str, int]) -> 
     if without_class:
         listed = [f"{name} ({count:,})" for name, count in without_class.items()]
         notes.append(
-            f"{counted(sum(without_class.values()), 'detection')} of classes without ground truth, "
-            f"in no AP: {some_of(listed, NAMED)}"
+            f"{counted(sum(without_class.values()), 'detection')} of classes without ground truth "
+            f"(excluded from AP): {some_of(listed, MAX_NAMED)}"
         )
     alike = {_letters(score.name): score.name for score in scores}
     notes += [
         f"class {name!r} of the detections and class {alike[_letters(name)]!r} of the ground "
-        "truth differ in capitals or punctuation only: is one meant?"
+        "truth differ only in case or punctuation"
         for name in without_class
         if _letters(name) in alike
     ]
-    bare = [score.name for score in scores if score.AP is None]
-    if bare:
-        notes.append(f"difficult objects only, so no AP: {some_of(bare, NAMED)}")
+    undefined = [score.name for score in scores if score.AP is None]
+    if undefined:
+        notes.append(f"AP undefined (only difficult objects): {some_of(undefined, MAX_NAMED)}")
     return notes
 
 
 def _ignore_notes(ignore: Collection[str], ground_truth: Boxes, detections: Boxes) -> list[str]:
     return [
-        f"ignored class {name!r} occurs in no file"
+        f"ignored class {name!r} does not occur in any file"
         for name in ignore
         if name not in ground_truth.classes and name not in detections.classes
     ]
@@ -337,9 +391,8 @@ def _coordinate_notes(truth: Boxes, found: Boxes, coordinates: Coordinates) -> l
     if not objects and not boxes:
         return []
     return [
-        "fractional corners, scored with the VOC pixel rule all the same: "
-        f"{counted(objects, 'object')} and {counted(boxes, 'detection')} "
-        "(--coordinates continuous scores without it)"
+        f"{counted(objects, 'object')} and {counted(boxes, 'detection')} with non-integer "
+        "coordinates, scored with the VOC pixel rule (--coordinates continuous does not use it)"
     ]
 
 

@@ -1,41 +1,43 @@
-"""Boxes in plain text: one file an image, one line a box.
+"""Boxes in text files: one file per image, one line per box.
 
     ground truth:  <class> <left> <top> <right> <bottom> [difficult]
     detections:    <class> <confidence> <left> <top> <right> <bottom>
 
-The numbers stand at the end of the line, so a class name may hold blanks. Every fault of a
-folder is collected; nothing is guessed and nothing is skipped but blank lines.
+Numbers are parsed from the end of the line, so class names may contain spaces. All problems of a
+folder are collected; only blank lines are skipped.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import open_input, unreadable
 
 Kind = Literal["ground truth", "detections"]
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done and how much there is."""
+"""Called with the name of the step, the number of items done and their total."""
 
 SHAPE: dict[Kind, str] = {
     "ground truth": "<class> <left> <top> <right> <bottom> [difficult]",
     "detections": "<class> <confidence> <left> <top> <right> <bottom>",
 }
 DIFFICULT = "difficult"
-FARTHEST = 1e9
-"""No pixel lies farther out (px); areas up to here are computed without overflow."""
-SHOWN = 80
-"""Longest piece of a line that a message quotes."""
+MAX_COORDINATE = 1e9
+"""Largest absolute coordinate (px); areas up to this limit are computed without overflow."""
+MAX_QUOTED = 80
+"""Maximum length of quoted text in a message."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -45,10 +47,10 @@ _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """The boxes of one folder as columns, in the order of image name, then line.
+    """The boxes of one folder as columns, ordered by image name, then line.
 
-    ``images`` and ``classes`` are sorted names; ``image`` and ``label`` (int64) point into them.
-    ``corners`` is n x 4, left, top, right, bottom in px; ``line`` counts from 1; ``confidence``
+    ``images`` and ``classes`` are sorted names; ``image`` and ``label`` (int64) are indices into
+    them. ``corners`` is (n, 4) left, top, right, bottom in px; ``line`` is 1-based; ``confidence``
     is 0 for ground truth; ``difficult`` is False for detections.
     """
 
@@ -66,9 +68,9 @@ class Boxes:
 
 
 def text_files(folder: str | Path) -> list[Path]:
-    """The ``.txt`` files of ``folder`` in the order of image name; hidden ones are passed over.
+    """The ``.txt`` files of ``folder`` sorted by image name, without hidden files.
 
-    Raises UsageError if there is no such folder or it cannot be listed.
+    Raises UsageError if the folder does not exist or cannot be listed.
     """
     folder = Path(folder)
     try:
@@ -77,78 +79,73 @@ def text_files(folder: str | Path) -> list[Path]:
             for path in folder.iterdir()
             if path.suffix.lower() == ".txt" and not path.name.startswith(".")
         ]
-    except OSError as fault:
-        reason = fault.strerror or type(fault).__name__
-        raise UsageError(f"{folder}: found {reason}; expected a folder of text files") from fault
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{folder}: found {reason}; expected a folder of text files") from error
     return sorted(found, key=lambda path: (path.stem, path.name))
 
 
 def class_name(raw: str) -> str:
-    """A class name as it is compared: one blank between words, composed Unicode characters."""
+    """Normalised class name: single spaces between words, Unicode NFC."""
     return unicodedata.normalize("NFC", " ".join(raw.split()))
 
 
 def read_boxes(
     folder: str | Path, kind: Kind, progress: Progress | None = None
 ) -> tuple[Boxes, list[Problem]]:
-    """Read every text file of ``folder``; return its boxes and all its problems, in file order.
+    """Read every text file of ``folder``; return its boxes and all problems, in file order.
 
-    With problems the boxes are those of the lines without a fault. Raises UsageError if the
-    folder is missing.
+    If there are problems, the boxes are those of the valid lines. Raises UsageError if the folder
+    does not exist.
     """
     files = text_files(folder)
-    problems: list[Problem] = []
+    problems = Problems(str(folder))
     if not files:
-        problems.append(_empty_folder(Path(folder), kind))
+        _report_empty_folder(Path(folder), kind, problems)
     reader = _Reader(kind)
     for index, path in enumerate(files):
         if index and files[index - 1].stem == path.stem:
-            found = f"{files[index - 1].name} beside it"
-            problems.append(Problem("duplicate-file", str(path), found, "one file an image"))
+            found = f"another file of the same image, {files[index - 1].name}"
+            problems.add("duplicate-file", found, "one file per image", file=str(path))
         if not path.stem.isprintable():
-            found = f"the name {_quoted(path.name)}"
-            problems.append(Problem("file-name", str(path), found, "a name of visible characters"))
-        problems += reader.read(index, path)
+            found = f"file name {_quoted(path.name)}"
+            problems.add("file-name", found, "a name of printable characters", file=str(path))
+        reader.read(index, path, problems)
         if progress:
             progress(f"read {kind}", index + 1, len(files))
-    return reader.boxes(tuple(path.stem for path in files)), problems
+    return reader.boxes(tuple(path.stem for path in files)), problems.all()
 
 
-def _empty_folder(folder: Path, kind: Kind) -> Problem:
+def _report_empty_folder(folder: Path, kind: Kind, problems: Problems) -> None:
     others = sorted({p.suffix for p in folder.iterdir() if p.suffix and p.name[0] != "."})
-    return Problem(
-        kind="empty-folder",
-        file=str(folder),
-        found="no .txt file",
-        expected=f"one text file an image with its {kind}",
-        cause=f"the folder holds {', '.join(others[:5])}" if others else "",
+    problems.add(
+        "empty-folder",
+        "no .txt file",
+        f"one text file per image with its {kind}",
+        cause=f"folder with {', '.join(others[:5])} files" if others else "",
     )
 
 
 class _Reader:
-    """Columns that grow file by file."""
+    """Boxes read so far, as growing columns."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.scored = kind == "detections"
         self.numbers = array("d")  # confidence, left, top, right, bottom of each box
         self.places = array("q")  # image, label, line, difficult of each box
-        self.labels: dict[str, int] = {}  # class name -> label in order of appearance
-        self.spellings: dict[str, int] = {}  # what stands in a file -> label
+        self.labels: dict[str, int] = {}  # class name -> label, in order of appearance
+        self.spellings: dict[str, int] = {}  # class name as written -> label
 
-    def read(self, image: int, path: Path) -> list[Problem]:
-        """Add the boxes of one file; return its problems."""
-        text = text_of(path)
-        if isinstance(text, Problem):
-            return [text]
-        problems = []
-        for number, line in enumerate(_LINE_END.split(text), start=1):
+    def read(self, image: int, path: Path, problems: Problems) -> None:
+        """Add the boxes of one file and report its problems."""
+        text = text_of(path, problems)
+        for number, line in enumerate(_LINE_END.split(text or ""), start=1):
             if line and not line.isspace() and not self._add(image, number, line):
-                problems.append(_explain(line, self.kind, str(path), f"line {number}"))
-        return problems
+                problems.extend([_explain(line, self.kind, str(path), f"line {number}")])
 
     def _add(self, image: int, number: int, line: str) -> bool:
-        """Add the box of a line, or return False: the slow ``_explain`` then says why."""
+        """Add the box of a line; False if it is invalid (``_explain`` gives the reason)."""
         parts = line.rsplit(None, 5)
         difficult = not self.scored and parts[-1] == DIFFICULT
         if difficult:
@@ -156,7 +153,7 @@ class _Reader:
         elif not self.scored:
             parts = line.rsplit(None, 4)
         name, *texts = parts or [""]
-        # float() also takes 1_0 and digits of other scripts, which no other tool does
+        # float() also accepts 1_0 and non-ASCII digits, which other tools do not
         joined = "".join(texts)
         if len(texts) != 4 + self.scored or "_" in joined or not joined.isascii():
             return False
@@ -170,8 +167,8 @@ class _Reader:
         # false for NaN too
         if not (
             0 <= confidence <= 1
-            and -FARTHEST <= left <= right <= FARTHEST
-            and -FARTHEST <= top <= bottom <= FARTHEST
+            and -MAX_COORDINATE <= left <= right <= MAX_COORDINATE
+            and -MAX_COORDINATE <= top <= bottom <= MAX_COORDINATE
         ):
             return False
         label = self.spellings.get(name)
@@ -185,7 +182,7 @@ class _Reader:
         return True
 
     def boxes(self, images: tuple[str, ...]) -> Boxes:
-        """Everything read so far, with classes renumbered in the order of their names."""
+        """All boxes read so far, with labels in the order of class names."""
         numbers = np.array(self.numbers, dtype=np.float64).reshape(-1, 5)
         places = np.array(self.places, dtype=np.int64).reshape(-1, 4)
         classes = sorted(self.labels)
@@ -204,43 +201,41 @@ class _Reader:
         )
 
 
-def text_of(path: Path) -> str | Problem:
-    """The text of a file without its byte-order mark, or why it has none."""
+def read_small_file(
+    path: Path, problems: Problems, expected: str, *, file: str | None = None, record: str = ""
+) -> bytes | None:
+    """``read_or_report`` without its check of free memory, which is slow for thousands of files."""
     try:
-        if not path.is_file():  # reading a pipe would wait for ever
-            found = "a folder" if path.is_dir() else "no regular file (a broken link?)"
-            return Problem("unreadable", str(path), found, "a text file")
-        data = path.read_bytes()
-    except OSError as fault:
-        reason = fault.strerror or type(fault).__name__
-        return Problem("unreadable", str(path), f"{reason} on reading", "a readable text file")
+        with open_input(path) as stream:
+            return stream.read()
+    except OSError as error:
+        problems.extend([unreadable(file or path, error, expected, record=record)])
+        return None
+
+
+def text_of(path: Path, problems: Problems) -> str | None:
+    """The text of a file without its byte-order mark; None and a problem if it cannot be read."""
+    data = read_small_file(path, problems, "a text file")
+    if data is None:
+        return None
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
+        return data.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        line = data[: fault.start].count(b"\n") + 1
-        return Problem(
-            kind="not-utf-8",
+        line = error.object[: error.start].count(b"\n") + 1
+        problems.add(
+            "not-utf-8",
+            f"byte 0x{error.object[error.start]:02x}, which is not valid UTF-8",
+            "text in UTF-8",
             file=str(path),
             record=f"line {line}",
-            found=f"byte 0x{data[fault.start]:02x}, which is not UTF-8",
-            expected="text in UTF-8",
-            cause="UTF-16, as Windows saves 'Unicode'" if wide else "another encoding, say Latin-1",
+            cause="UTF-16 ('Unicode' on Windows)" if wide else "another encoding such as Latin-1",
         )
-
-
-class _Fault(NamedTuple):
-    """What a ``Problem`` says besides where it is."""
-
-    kind: str
-    found: str
-    expected: str
-    field: str = ""
-    cause: str = ""
+        return None
 
 
 def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
-    """Why a line is refused."""
+    """The problem of an invalid line."""
     fields = ["left", "top", "right", "bottom"]
     words = line.split()
     if kind == "detections":
@@ -248,80 +243,83 @@ def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
     elif words[-1] == DIFFICULT:
         del words[-1]
     name, values = words[: -len(fields)], words[-len(fields) :]
-    fault: _Fault | None
+    problem: Problem | None
     if not name or not all(map(_is_number, values)):
-        fault = _Fault("line-shape", _quoted(line), SHAPE[kind], cause=_shape_cause(line, kind))
+        problem = Problem(
+            "line-shape", "", _quoted(line), SHAPE[kind], cause=_shape_cause(line, kind)
+        )
     else:
         numbers = dict(zip(fields, values, strict=True))
-        fault = (
+        problem = (
             _number_problem(numbers)
             or _corner_problem(numbers, flagged=kind == "ground truth" and _is_number(name[-1]))
             or _name_problem(" ".join(name), line, kind)
         )
-    assert fault is not None, line  # nothing else can be wrong with a line
-    return Problem(fault.kind, file, fault.found, fault.expected, record, fault.field, fault.cause)
+    assert problem is not None, line  # the checks above cover all invalid lines
+    return replace(problem, file=file, record=record)
 
 
 def _shape_cause(line: str, kind: Kind) -> str:
-    """The likely reason for a line of the wrong shape, where one can be told."""
+    """Likely cause of a line of the wrong shape, if known."""
     words = line.split()
     if words[-1] == DIFFICULT and kind == "detections":
-        return "ground truth among the detections, or folders swapped"
+        return "ground truth among the detections, or swapped folders"
     if words[-1] != DIFFICULT and words[-1].lower() == DIFFICULT:
-        return f"the word '{DIFFICULT}' is written in small letters"
+        return f"{DIFFICULT!r} must be lowercase"
     if words[0][0] in "<{[":
-        return "XML or JSON: see benchmark-eval convert"
+        return "XML or JSON; use benchmark-eval convert"
     if _COMMA.search(line):
-        return "blanks are wanted between the numbers and points in them"
+        return "use spaces between numbers and decimal points within them"
     if kind == "detections" and len(words) > 4 and all(map(_is_number, words[-4:])):
-        return "the confidence is left out: ground truth among the detections, or folders swapped"
+        return "missing confidence: ground truth among the detections, or swapped folders"
     return ""
 
 
-def _number_problem(numbers: dict[str, str]) -> _Fault | None:
-    """A number that cannot be what its field says."""
+def _number_problem(numbers: dict[str, str]) -> Problem | None:
+    """The problem of a number outside the range of its field."""
     for field, text in numbers.items():
         value = float(text)
         if _NOT_FINITE.fullmatch(text):
-            return _Fault("not-finite", text, "a finite number", field)
+            return Problem("not-finite", "", text, "a finite number", field=field)
         if field == "confidence" and not 0 <= value <= 1:
-            cause = "a percentage, or the confidence is left out" if value > 1 else ""
-            return _Fault("confidence", _quoted(text), "a number from 0 to 1", field, cause)
-        if abs(value) > FARTHEST:
-            wanted = f"a pixel between -{FARTHEST:g} and {FARTHEST:g}"
-            return _Fault("coordinate", _quoted(text), wanted, field)
+            cause = "a percentage, or a missing confidence" if value > 1 else ""
+            return Problem(
+                "confidence", "", _quoted(text), "a number in [0, 1]", field=field, cause=cause
+            )
+        if abs(value) > MAX_COORDINATE:
+            expected = f"a number in [-{MAX_COORDINATE:g}, {MAX_COORDINATE:g}]"
+            return Problem("coordinate", "", _quoted(text), expected, field=field)
     return None
 
 
-def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> _Fault | None:
-    """Corners in the wrong order; ``flagged`` if there may be a flag behind them."""
+def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> Problem | None:
+    """The problem of corners in the wrong order; ``flagged`` if a flag may follow them."""
     for low, high in (("left", "right"), ("top", "bottom")):
         if float(numbers[high]) < float(numbers[low]):
-            cause = "corners swapped, or width and height instead of right and bottom"
+            cause = "swapped corners, or width and height instead of right and bottom"
             if flagged and numbers["bottom"] in {"0", "1"}:
-                cause = f"a flag at the end of the line? the word '{DIFFICULT}' is wanted"
+                cause = f"a flag of 0 or 1 at the end of the line; use {DIFFICULT!r} instead"
             found = f"{low} {_quoted(numbers[low])} and {high} {_quoted(numbers[high])}"
-            return _Fault(
-                "swapped-corners", found, f"{high} not below {low}", f"{low}, {high}", cause
-            )
+            expected, field = f"{high} >= {low}", f"{low}, {high}"
+            return Problem("swapped-corners", "", found, expected, field=field, cause=cause)
     return None
 
 
-def _name_problem(raw: str, line: str, kind: Kind) -> _Fault | None:
-    """Why something cannot be a class name."""
+def _name_problem(raw: str, line: str, kind: Kind) -> Problem | None:
+    """The problem of an invalid class name."""
     name = class_name(raw)
     *words, last = name.split(" ")
     cause = ""
     if not name.isprintable():
-        found = f"{_quoted(name)} with an invisible character"
-        return _Fault("class-name", found, "a name of visible characters", "class")
+        found = f"{_quoted(name)} with a non-printable character"
+        return Problem("class-name", "", found, "a name of printable characters", field="class")
     if words and all(_NUMBER.fullmatch(word) for word in (*words, last)):
-        cause = "more numbers than wanted"
+        cause = "too many numbers"
     elif words and _NUMBER.fullmatch(last) and not last.isdigit() and 0 <= float(last) <= 1:
-        cause = "a confidence too many"
+        cause = "an extra confidence"
         if kind == "ground truth":
-            cause += ": a detection among the ground truth, or folders swapped"
-    return _Fault("line-shape", _quoted(line), SHAPE[kind], cause=cause) if cause else None
+            cause += ": detections among the ground truth, or swapped folders"
+    return Problem("line-shape", "", _quoted(line), SHAPE[kind], cause=cause) if cause else None
 
 
 def _is_number(text: str) -> bool:
@@ -329,6 +327,6 @@ def _is_number(text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Text for a message: short, on one line, with invisible characters made visible."""
-    text = text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    """Text for a message: shortened, with non-printable characters escaped."""
+    text = text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 3] + "..."
     return repr(text)

@@ -1,4 +1,4 @@
-"""Evaluations that cannot end well: a full disk, a kill, files cut short. Nothing half is left."""
+"""Failing evaluations leave no partial results: full disk, kill, truncated files."""
 
 import json
 import os
@@ -20,6 +20,8 @@ from benchmark_eval.core.atomic_write import write_together
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.results import schema as results
 
+pytestmark = pytest.mark.slow  # starts and kills many processes
+
 PROGRAM = Path(sys.executable).with_name("benchmark-eval")
 KILLS = 8
 FILES = ("detections.csv", "per_species.csv", "report.txt", "summary.csv", "summary.json")
@@ -27,7 +29,7 @@ FILES = ("detections.csv", "per_species.csv", "report.txt", "summary.csv", "summ
 
 @pytest.fixture
 def folder(tmp_path):
-    """A benchmark, two models' predictions (``old``, ``new``), many enough to take a while."""
+    """A benchmark and predictions of two models (``old``, ``new``), large enough to interrupt."""
     truth = [[i, 1 + i % 3, [10, 10, 40, 40]] for i in range(1, 301)]
     write_split(tmp_path, "iid_test", truth)
     write_split(tmp_path, "train", truth)
@@ -66,7 +68,7 @@ def result(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
 
 
-def ends_with(code, args, words, capsys):
+def assert_exit(code, args, words, capsys):
     with pytest.raises(SystemExit) as stop:
         main(args)
     assert stop.value.code == code
@@ -75,17 +77,17 @@ def ends_with(code, args, words, capsys):
 
 
 # --------------------------------------------------------------------------------------------
-# Files cut short
+# Truncated files
 # --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.9, 0.999])
-def test_an_index_cut_short_is_told_and_nothing_written(folder, capsys, part):
+def test_a_truncated_index_is_an_error_and_nothing_is_written(folder, capsys, part):
     write_index(folder, folder / "index.npz")
     whole = (folder / "index.npz").read_bytes()
     (folder / "index.npz").write_bytes(whole[: int(part * len(whole))])
     args = command(folder, benchmark="index.npz")
-    ends_with(1, args, ["index.npz", "delete it and run again"], capsys)
+    assert_exit(1, args, ["index.npz", "delete it and run again"], capsys)
     assert not (folder / "out").exists()
 
 
@@ -124,13 +126,13 @@ def sweep(tmp_path):
         (lambda data: data.replace(b'"coco"', b'"cocoa"'), ["m1_summary.json", "missing required"]),
     ],
 )
-def test_a_summary_that_is_not_whole_or_not_ours_is_told(sweep, tmp_path, change, words, capsys):
+def test_a_truncated_or_invalid_summary_is_an_error(sweep, tmp_path, change, words, capsys):
     main(sweep)
     assert (tmp_path / "tables/aggregated.json").exists()
     path = tmp_path / "eval/m1/m1_summary.json"
     path.write_bytes(change(path.read_bytes()))
-    ends_with(1, sweep, words, capsys)
-    # tables of another state of the summaries must not pass for those of this one
+    assert_exit(1, sweep, words, capsys)
+    # no stale tables are left
     assert not list((tmp_path / "tables").glob("*.csv"))
     assert not (tmp_path / "tables/aggregated.json").exists()
 
@@ -140,28 +142,28 @@ def test_a_summary_that_is_not_whole_or_not_ours_is_told(sweep, tmp_path, change
 # --------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_cannot_be_written_is_told(folder, capsys):
+def test_an_output_path_that_is_not_a_folder_is_an_error(folder, capsys):
     (folder / "file").write_text("")
-    ends_with(2, command(folder, output="file/out"), ["file/out", "Not a directory"], capsys)
-    ends_with(2, command(folder, output="file"), ["file", "File exists"], capsys)
+    assert_exit(2, command(folder, output="file/out"), ["file/out", "Not a directory"], capsys)
+    assert_exit(2, command(folder, output="file"), ["file", "File exists"], capsys)
     assert (folder / "file").read_text() == ""
 
 
 @pytest.fixture
 def small_disk(folder):
-    """A file system of 256 kB at ``out``; where this process may not mount one, the test skips."""
+    """A file system of 256 kB at ``out``; the test is skipped without permission to mount."""
     (folder / "out").mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=256k", "none", folder / "out"],
         capture_output=True, check=False,
     )  # fmt: skip
     if mounted.returncode:
-        pytest.skip("this user may not mount a small file system; see the test with a size limit")
+        pytest.skip("no permission to mount; the test with a file size limit covers this case")
     yield folder / "out"
     subprocess.run(["umount", folder / "out"], check=True)
 
 
-def test_a_full_disk_leaves_the_old_result(folder, small_disk):
+def test_a_full_disk_keeps_the_old_result(folder, small_disk):
     assert run(*command(folder, "old")).returncode == 0
     old = result(small_disk)
     assert sorted(old) == [f"m_{name}" for name in FILES]
@@ -177,20 +179,20 @@ def test_a_full_disk_leaves_the_old_result(folder, small_disk):
     assert result(small_disk) != old
 
 
-def test_a_folder_without_permission_is_told(folder, request, capsys):
+def test_a_folder_without_write_permission_is_an_error(folder, request, capsys):
     words = "Permission denied"
-    if os.geteuid() == 0:  # root may write anywhere but on a read-only disk
+    if os.geteuid() == 0:  # root may write anywhere except on a read-only disk
         place = request.getfixturevalue("small_disk")
         subprocess.run(["mount", "-o", "remount,ro", place], check=True)
         words = "Read-only file system"
     else:
         (folder / "out").mkdir(mode=0o555)
-    ends_with(2, command(folder), ["out", words], capsys)
+    assert_exit(2, command(folder), ["out", words], capsys)
     assert result(folder / "out") == {}
 
 
-def test_a_disk_that_takes_no_more_in_the_middle_of_a_file_leaves_the_old_result(folder):
-    """The same without a mount: the kernel refuses the bytes of a file beyond a limit."""
+def test_a_write_that_fails_in_the_middle_of_a_file_keeps_the_old_result(folder):
+    """Like a full disk, but without a mount: the kernel limits the file size."""
     assert run(*command(folder, "old")).returncode == 0
     old = result(folder / "out")
 
@@ -212,12 +214,12 @@ def test_a_disk_that_takes_no_more_in_the_middle_of_a_file_leaves_the_old_result
 
 
 class _Stop(BaseException):
-    """Stands for a kill: nothing but the writer's own clean-up sees it."""
+    """Simulates a kill."""
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_stopped_at_any_step_there_is_the_old_result_or_none(tmp_path, monkeypatch, step):
-    """Five renames and the removal of the old seal: stop before each of them."""
+def test_interruption_at_any_step_leaves_the_old_result_or_none(tmp_path, monkeypatch, step):
+    """Stop before each of the five renames and the removal of the old seal."""
     names = ["a", "b", "c", "d", "seal"]
     old = {tmp_path / name: f"old {name}".encode() for name in names}
     new = {tmp_path / name: f"new {name}".encode() for name in names}
@@ -249,7 +251,7 @@ def test_stopped_at_any_step_there_is_the_old_result_or_none(tmp_path, monkeypat
     assert result(tmp_path) == {name: f"new {name}".encode() for name in names}
 
 
-def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
+def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
     left = tmp_path / ".a.x1y2.tmp"
     other = tmp_path / ".ab.x1y2.tmp"
     left.write_bytes(b"half")
@@ -260,14 +262,14 @@ def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
     assert sorted(result(tmp_path)) == [".ab.x1y2.tmp", "a", "s"]
 
 
-def test_a_file_that_is_not_wanted_any_more_goes(tmp_path):
+def test_a_file_that_is_no_longer_written_is_removed(tmp_path):
     write_together({tmp_path / "a": b"1", tmp_path / "s": b"2"}, tmp_path / "s")
     write_together({tmp_path / "a": None, tmp_path / "s": b"3"}, tmp_path / "s")
     assert result(tmp_path) == {"s": b"3"}
 
 
-def test_killed_at_any_moment_there_is_the_old_result_or_the_new_or_none(folder, record_property):
-    """kill -9 at random moments, most of them while files are written."""
+def test_a_kill_at_any_moment_leaves_the_old_or_new_result_or_none(folder, record_property):
+    """SIGKILL at random moments, mostly while files are written."""
     assert run(*command(folder, "old")).returncode == 0
     old = result(folder / "out")
     start = time.perf_counter()
@@ -292,7 +294,7 @@ def test_killed_at_any_moment_there_is_the_old_result_or_the_new_or_none(folder,
     assert "old" in seen or "none" in seen
 
 
-def test_a_reader_that_is_gone_ends_the_program_quietly(folder):
+def test_a_closed_pipe_ends_the_program_without_a_message(folder):
     words = [str(word) for word in (PROGRAM, *command(folder)) if word != "--quiet"]
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", '"$@" | true', "-", *words],
@@ -301,26 +303,26 @@ def test_a_reader_that_is_gone_ends_the_program_quietly(folder):
     assert done.stderr == ""
 
 
-def test_out_of_memory_is_told(folder, monkeypatch, capsys):
+def test_out_of_memory_is_an_error(folder, monkeypatch, capsys):
     def full(*args, **kwargs):
         raise MemoryError
 
     monkeypatch.setattr("benchmark_eval.scoring.evaluate.evaluate_split", full)
-    ends_with(2, command(folder), ["not enough memory"], capsys)
+    assert_exit(2, command(folder), ["not enough memory"], capsys)
     assert not (folder / "out").exists()
 
 
-def test_an_interrupted_write_names_its_file(tmp_path, monkeypatch):
+def test_a_failed_write_names_its_file(tmp_path, monkeypatch):
     def full(handle):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device") as fault:
+    with pytest.raises(OSError, match="No space left on device") as error:
         files.write_bytes_atomic(tmp_path / "a", b"1")
-    assert fault.value.filename == str(tmp_path / "a")
+    assert error.value.filename == str(tmp_path / "a")
     assert result(tmp_path) == {}
 
 
-def test_the_summary_of_a_model_says_its_version():
+def test_the_summary_has_the_schema_version():
     tree = results.to_dict(evaluation("m"))
     assert json.loads(json.dumps(tree))["schema_version"] == results.SCHEMA_VERSION

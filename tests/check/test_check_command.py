@@ -1,4 +1,4 @@
-"""``benchmark-eval check`` as a user runs it: what it prints, and how it ends."""
+"""``benchmark-eval check`` on the command line: output and exit codes."""
 
 import json
 
@@ -7,12 +7,12 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.cli.main import main
 from benchmark_eval.scoring.evaluate import Options, evaluate
-from benchmark_eval.synthetic import write_synthetic
+from benchmark_eval.synthetic import make_synthetic
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    return write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.01, test_scale=0.1, jobs=1)
+    return make_synthetic(tmp_path_factory.mktemp("tree"), scale=0.01, test_scale=0.1, jobs=1)
 
 
 def check(*args):
@@ -21,7 +21,7 @@ def check(*args):
     return stop.value.code
 
 
-def test_a_sound_tree_has_notes_only_and_ends_in_0(tree, capsys):
+def test_valid_inputs_give_only_notes_and_exit_code_0(tree, capsys):
     given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tree.predictions_dir]
     assert check(*given, "--manifest", tree.manifest) == 0
     out = capsys.readouterr().out
@@ -35,12 +35,13 @@ def test_a_sound_tree_has_notes_only_and_ends_in_0(tree, capsys):
 
 
 def plain(text):
-    """Text without its line breaks."""
+    """Text with line breaks replaced by spaces."""
     return " ".join(text.split())
 
 
-def test_no_mistake_hides_another(tree, tmp_path, capsys):
-    """24 files with corners, then one whose scores are cut: both are told, each with its own."""
+@pytest.mark.slow  # writes and checks 26 large files
+def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
+    """24 files with corner boxes, then two with a score threshold: both mistakes are reported."""
     (model,) = tree.predictions_dir.iterdir()
     for split in ("iid_test", "semantic_ood"):
         records = json.loads((model / f"{split}_predictions.json").read_text())
@@ -54,8 +55,8 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
             path = tmp_path / f"m{k:02}/{split}_predictions.json"
             path.write_text(json.dumps(corners))
         (tmp_path / "n").mkdir(exist_ok=True)
-        cut = [r for r in records if r["score"] >= 0.25]
-        (tmp_path / f"n/{split}_predictions.json").write_text(json.dumps(cut))
+        kept = [r for r in records if r["score"] >= 0.25]
+        (tmp_path / f"n/{split}_predictions.json").write_text(json.dumps(kept))
     given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tmp_path]
     given += ["--splits", "iid_test", "semantic_ood"]
     assert check(*given) == 0
@@ -65,7 +66,7 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
         f"{tmp_path}/n/semantic_ood_predictions.json, model 'n':\n      no score below 0.2" in out
     )
     assert "conf=0.001" in out
-    # where corners explain boxes outside their images, these are not told again
+    # boxes outside their images are explained by the box layout and not reported again
     assert "warning: 24 x likely-mistake, box layout in 24 files" in out
     assert "18 more: " in plain(out)
     assert "extend outside" not in out
@@ -83,21 +84,21 @@ def test_no_mistake_hides_another(tree, tmp_path, capsys):
     }
 
 
-def test_shifted_ids_are_told_though_some_of_them_are_no_ids(tree, tmp_path, capsys):
-    """What an evaluation that drops invalid records warns of, check lists too."""
+def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, capsys):
+    """``check`` reports the same warning as an evaluation with ``on_invalid: drop``."""
     (model,) = tree.predictions_dir.iterdir()
     records = json.loads((model / "iid_test_predictions.json").read_text())
     records = [{**r, "category_id": r["category_id"] - 1} for r in records]
     (tmp_path / "p/m").mkdir(parents=True)
     (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
-    n_faulty = sum(r["category_id"] == 0 for r in records)
+    n_invalid = sum(r["category_id"] == 0 for r in records)
     sentence = "if 1 is added to every category_id: likely 0-based ids"
     evaluation, _ = evaluate(
         tree.benchmark_dir, tmp_path / "p/m", "m", Options(("iid_test",), on_invalid="drop")
     )
-    told = [w for w in evaluation.per_split["iid_test"].warnings if sentence in w]
-    assert len(told) == 1
-    assert n_faulty > 1
+    warnings = [w for w in evaluation.per_split["iid_test"].warnings if sentence in w]
+    assert len(warnings) == 1
+    assert n_invalid > 1
     for key, level in (("drop", "warning"), ("error", "problem")):
         (tmp_path / "config.yaml").write_text(
             f"benchmark_dir: {tree.benchmark_dir}\npredictions_dir: {tmp_path}/p\n"
@@ -106,15 +107,15 @@ def test_shifted_ids_are_told_though_some_of_them_are_no_ids(tree, tmp_path, cap
         assert check("--configfile", tmp_path / "config.yaml", "--json") == (key == "error")
         found = json.loads(capsys.readouterr().out)
         kinds = {kind["kind"]: (kind["level"], kind["count"]) for kind in found["kinds"]}
-        assert kinds["category-id-unknown"] == (level, n_faulty)
+        assert kinds["category-id-unknown"] == (level, n_invalid)
         row = next(r for r in found["findings"] if r["kind"] == "category-id-unknown")
-        assert row["cause"] == f"{told[0]}; every record is affected, not only those listed"
-        assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == told
+        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those listed"
+        assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == warnings
         assert [m["mistake"] for m in found["mistakes"]] == ["shifted ids"]
 
 
-def test_half_a_file_is_no_sample_of_a_refused_one(tree, tmp_path, capsys):
-    """Percentages of which those of 1 % and below are valid: equal scores are no news there."""
+def test_mistakes_are_not_reported_if_most_records_are_invalid(tree, tmp_path, capsys):
+    """Scores in percent: only 1 is valid, so the valid records all have tied scores."""
     (model,) = tree.predictions_dir.iterdir()
     records = json.loads((model / "iid_test_predictions.json").read_text())
     for r in records:
@@ -127,7 +128,7 @@ def test_half_a_file_is_no_sample_of_a_refused_one(tree, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["mistakes"] == []
 
 
-def test_more_jobs_change_no_byte(tree, tmp_path, capsys):
+def test_the_report_does_not_depend_on_the_number_of_jobs(tree, tmp_path, capsys):
     rows = [[10**6, 1, [0, 0, 1, 1], 0.5]] * 30
     for model in ("a", "b", "c"):
         write_predictions(tmp_path / model, "iid_test", rows)
@@ -138,17 +139,17 @@ def test_more_jobs_change_no_byte(tree, tmp_path, capsys):
         texts.add(capsys.readouterr().out)
     assert len(texts) == 1
     (text,) = texts
-    # 20 of the kind, of each file as many, then how many more each file has; what is wanted once
+    # 20 of this kind, spread over the files, then further ones per file; the expected value once
     assert text.count("json, record ") == 20
     assert [text.count(f"{m}/iid_test_predictions.json, record ") for m in "abc"] == [7, 7, 6]
-    assert text.count("wanted: an image of iid_test") == 1
+    assert text.count("expected: an image of iid_test") == 1
     assert plain(text).count("predictions of another split") == 1
     more = [
         f"{tmp_path}/{m}/iid_test_predictions.json ({n})"
         for m, n in zip("abc", (23, 23, 24), strict=True)
     ]
     assert f" 70 more: {', '.join(more)} " in plain(text)
-    assert "problem: 90 x image-id-unknown in 3 files: an image that the split does not" in text
+    assert "problem: 90 x image-id-unknown in 3 files: an image id that is not in the split" in text
 
 
 @pytest.mark.parametrize(
@@ -159,13 +160,13 @@ def test_more_jobs_change_no_byte(tree, tmp_path, capsys):
         (["--benchmark-dir", ".", "--jobs", "0"], "--jobs"),
     ],
 )
-def test_what_cannot_run_ends_in_2(args, words, tmp_path, monkeypatch, capsys):
+def test_usage_errors_give_exit_code_2(args, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert check(*args) == 2
     assert words in capsys.readouterr().err
 
 
-def test_folders_that_are_not_there_are_told_with_all_else(tree, tmp_path, monkeypatch, capsys):
+def test_missing_folders_are_reported_with_the_other_problems(tree, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.yaml").write_text(
         "benchmark_dir: dowload\npredictions_dir: nowhere\niou: 2\nsplit: all\nengine: quick\n"
@@ -180,15 +181,15 @@ def test_folders_that_are_not_there_are_told_with_all_else(tree, tmp_path, monke
         ("missing-folder", "benchmark_dir"),
         ("missing-folder", "predictions_dir"),
     ]
-    told = {row["field"]: row for row in found}
-    assert told["benchmark_dir"]["found"] == "dowload, which does not exist"
-    assert told["benchmark_dir"]["cause"] == "did you mean download?"
-    assert told["predictions_dir"]["cause"] == "the folder . holds config.yaml, download"
+    by_field = {row["field"]: row for row in found}
+    assert by_field["benchmark_dir"]["found"] == "dowload, which does not exist"
+    assert by_field["benchmark_dir"]["cause"] == "did you mean download?"
+    assert by_field["predictions_dir"]["cause"] == "the folder . holds config.yaml, download"
 
 
 @pytest.fixture
 def sweep(tree, tmp_path, monkeypatch):
-    """A sweep of three models, and what check finds in it under a changed config."""
+    """A function that checks a sweep of three models with changed config keys."""
     monkeypatch.chdir(tmp_path)
     (model,) = tree.predictions_dir.iterdir()
     (tmp_path / "predictions").mkdir()
@@ -214,25 +215,25 @@ def sweep(tree, tmp_path, monkeypatch):
     return found
 
 
-def test_a_wrong_folder_of_predictions_is_told_once(sweep, tmp_path, capsys):
+def test_a_wrong_predictions_dir_is_reported_once(sweep, tmp_path, capsys):
     assert sweep(capsys)[0] == []
-    told, _ = sweep(capsys, predictions_dir="prediction")
-    assert told == [("missing-folder", "c.yaml", "did you mean predictions?")]
-    # nobody needs it where each model has a folder of its own
+    problems, _ = sweep(capsys, predictions_dir="prediction")
+    assert problems == [("missing-folder", "c.yaml", "did you mean predictions?")]
+    # not required if the manifest has a folder for each model
     text = (tmp_path / "manifest.csv").read_text().splitlines()
     rows = [f"{row},predictions/{row.split(',')[0]}" for row in text[1:]]
     (tmp_path / "manifest.csv").write_text(f"{text[0]},predictions_dir\n" + "\n".join(rows))
     assert sweep(capsys, predictions_dir="prediction")[0] == []
     (tmp_path / "manifest.csv").write_text(f"{text[0]},predictions_dir\n{text[1]},\n{rows[1]}\n")
-    told, _ = sweep(capsys, predictions_dir="prediction")
-    assert told == [("missing-folder", "c.yaml", "did you mean predictions?")]
+    problems, _ = sweep(capsys, predictions_dir="prediction")
+    assert problems == [("missing-folder", "c.yaml", "did you mean predictions?")]
 
 
-def test_a_models_folder_that_is_not_there_is_told_once(sweep, tmp_path, capsys):
+def test_a_missing_model_folder_is_reported_once(sweep, tmp_path, capsys):
     (tmp_path / "predictions/model_s1").rename(tmp_path / "predictions/modle_s1")
-    told, rows = sweep(capsys)
+    problems, rows = sweep(capsys)
     cause = "did you mean predictions/modle_s1?"
-    assert told == [("missing-predictions", "predictions/model_s1", cause)]
+    assert problems == [("missing-predictions", "predictions/model_s1", cause)]
     (row,) = [row for row in rows if row["kind"] == "missing-predictions"]
     assert row["found"] == "no folder predictions/model_s1"
     assert row["expected"].endswith("the predictions of iid_test, inat_test, semantic_ood")
@@ -241,26 +242,26 @@ def test_a_models_folder_that_is_not_there_is_told_once(sweep, tmp_path, capsys)
     ]
 
 
-def test_a_folder_of_predictions_without_a_row_is_noted(sweep, tmp_path, capsys):
+def test_a_folder_that_is_not_in_the_manifest_is_a_note(sweep, tmp_path, capsys):
     (tmp_path / "predictions/other").mkdir()
     assert [r for r in sweep(capsys)[1] if r["kind"] == "unlisted-predictions"] == []
     (tmp_path / "predictions/other/iid_test_predictions.json").write_text("[]")
-    told, rows = sweep(capsys)
-    assert told == []
+    problems, rows = sweep(capsys)
+    assert problems == []
     (row,) = [row for row in rows if row["kind"] == "unlisted-predictions"]
     assert (row["level"], row["file"]) == ("note", "predictions/other")
-    assert "no row of manifest.csv" in row["found"]
+    assert "not in manifest.csv" in row["found"]
 
 
-def test_a_wrong_manifest_and_a_wrong_folder_are_told_together(sweep, capsys):
-    told, _ = sweep(capsys, manifest="manifst.csv", predictions_dir="prediction")
-    assert told == [
+def test_a_wrong_manifest_and_a_wrong_folder_are_reported_together(sweep, capsys):
+    problems, _ = sweep(capsys, manifest="manifst.csv", predictions_dir="prediction")
+    assert problems == [
         ("missing-folder", "c.yaml", "did you mean predictions?"),
         ("missing-file", "manifst.csv", "did you mean manifest.csv?"),
     ]
 
 
-def test_a_faulty_config_without_a_benchmark_is_listed_too(tmp_path, monkeypatch, capsys):
+def test_problems_of_a_config_without_a_benchmark_are_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "manifest.csv").write_text(
         "model_name,regime,k_or_p,seed\nm,global_uniform,1,0\nn,global_uniform,1,x\n"
@@ -279,17 +280,17 @@ def test_a_faulty_config_without_a_benchmark_is_listed_too(tmp_path, monkeypatch
     assert check("--configfile", "config.yaml") == 1
     out = capsys.readouterr().out
     assert "nowhere, which does not exist" in out
-    assert "no folder of predictions for 1 model, the first of them 'm'" in out
+    assert "no predictions_dir for 1 model, the first is 'm'" in out
 
 
-def test_a_benchmark_one_folder_deeper_is_found(tree, capsys):
+def test_a_benchmark_in_a_subfolder_is_suggested(tree, capsys):
     assert check("--benchmark-dir", tree.benchmark_dir.parent) == 1
     out = plain(capsys.readouterr().out)
-    wanted = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark lies one "
-    assert f"{wanted}folder deeper: {tree.benchmark_dir} " in out
+    expected = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark lies one "
+    assert f"{expected}folder deeper: {tree.benchmark_dir} " in out
 
 
-def test_problems_of_config_manifest_benchmark_and_predictions_come_together(tmp_path, capsys):
+def test_problems_of_all_inputs_are_reported_together(tmp_path, capsys):
     write_split(tmp_path, "iid_test", [[1, 1, [0, 0, 9, 9], 1]], annotation_ids=[5])
     write_split(tmp_path, "train", [[1, 1, [0, 0, 9, 9]]] * 2, annotation_ids=[7, 7])
     write_taxonomy(tmp_path, [1])
@@ -314,7 +315,7 @@ def test_problems_of_config_manifest_benchmark_and_predictions_come_together(tmp
     }
 
 
-def test_the_config_of_the_working_directory_is_the_default(tree, tmp_path, monkeypatch, capsys):
+def test_the_default_config_is_that_of_the_working_directory(tree, tmp_path, monkeypatch, capsys):
     (tmp_path / "config").mkdir()
     (tmp_path / "config/config.yaml").write_text(f"benchmark_dir: {tree.benchmark_dir}\n")
     monkeypatch.chdir(tmp_path)
@@ -329,7 +330,7 @@ def test_the_config_of_the_working_directory_is_the_default(tree, tmp_path, monk
         ("on_invalid: error", [[1, 1, [0, 0, 9, 9], 5]], "problem"),
     ],
 )
-def test_what_the_config_lets_pass_is_a_warning(key, rows, level, tmp_path, capsys):
+def test_dropped_records_are_warnings(key, rows, level, tmp_path, capsys):
     write_split(tmp_path, "iid_test", [[1, 1, [0, 0, 9, 9]], [1, 1, [0, 0, 9, 9], 1]])
     write_taxonomy(tmp_path, [1])
     write_predictions(tmp_path / "predictions/m", "iid_test", rows)
@@ -341,7 +342,7 @@ def test_what_the_config_lets_pass_is_a_warning(key, rows, level, tmp_path, caps
     assert f"{level}: 1 x score-range in 1 file" in capsys.readouterr().out
 
 
-def test_names_that_drive_a_terminal_are_shown_and_not_obeyed(tree, tmp_path, capsys):
+def test_control_characters_in_names_are_escaped(tree, tmp_path, capsys):
     name = "m\x1b[31m"
     write_predictions(tmp_path / name, "iid_test", [[10**6, 1, [0, 0, 1, 1], 0.5]])
     given = ["--benchmark-dir", tree.benchmark_dir, "--predictions-dir", tmp_path]
@@ -351,7 +352,7 @@ def test_names_that_drive_a_terminal_are_shown_and_not_obeyed(tree, tmp_path, ca
     assert "m\\x1b[31m" in out
 
 
-def test_on_a_terminal_lines_are_whole_and_markup_is_text(tmp_path):
+def test_terminal_output_keeps_lines_and_shows_markup_as_text(tmp_path):
     import io
 
     from rich.console import Console
@@ -366,7 +367,7 @@ def test_on_a_terminal_lines_are_whole_and_markup_is_text(tmp_path):
     report = CheckReport(findings, n_models=1, n_files=2, n_detections=3, n_bytes=4_000_000)
     report.show(Console(file=screen, width=200, force_terminal=True, color_system=None))
     text = screen.getvalue()
-    for words in ("[bold]a[/bold].json", "[red]x", "wanted: y", "cause: why", "5 more: b.json"):
+    for words in ("[bold]a[/bold].json", "[red]x", "expected: y", "cause: why", "5 more: b.json"):
         assert words in text
-    assert "6 x digest in 2 files: a file that is not the one listed in MANIFEST.csv" in text
+    assert "6 x digest in 2 files: a file whose SHA-256 differs from MANIFEST.csv" in text
     assert "6 problems, 0 warnings, 0 notes (1 model, 2 prediction files, 3 detections" in text

@@ -1,4 +1,4 @@
-"""Whatever stands in a file: it is read, or every fault of it is told; nothing else happens."""
+"""Any file is either read or refused with all its problems."""
 
 import copy
 import json
@@ -19,6 +19,8 @@ from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.inputs.prediction_decoder import REASONS
 from benchmark_eval.inputs.predictions import read_predictions
 from benchmark_eval.results.schema import decode_summary
+
+pytestmark = pytest.mark.slow  # property tests
 
 TRIED = Counter()
 quick = settings(
@@ -42,7 +44,7 @@ def benchmark(place):
 
 
 @pytest.fixture(autouse=True)
-def tell_counts(record_property):
+def record_counts(record_property):
     before = Counter(TRIED)
     yield
     for name, n in (TRIED - before).items():
@@ -50,18 +52,18 @@ def tell_counts(record_property):
 
 
 # --------------------------------------------------------------------------------------------
-# Any records with any faults
+# Arbitrary records with arbitrary problems
 # --------------------------------------------------------------------------------------------
 
 box_number = st.floats(0, 2000, allow_nan=False)
-sound = st.builds(
+valid = st.builds(
     record,
     st.integers(1, 8) | st.integers(1, 8).map(float),
     st.sampled_from([1, 2, 3, 101]),
     st.tuples(box_number, box_number, box_number, box_number).map(list),
     st.floats(0, 1, allow_nan=False) | st.sampled_from([0, 1]),
 )
-nothing_numeric = st.one_of(
+not_numeric = st.one_of(
     st.none(), st.booleans(), st.text(max_size=5), st.lists(st.integers(), max_size=3)
 )
 not_finite = st.sampled_from([math.nan, math.inf, -math.inf])
@@ -70,7 +72,7 @@ number = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def with_bad_number(bad):
-    """Boxes of four numbers, one of which is bad."""
+    """Boxes of four numbers, one of them bad."""
     return st.tuples(
         st.lists(box_number, min_size=4, max_size=4), st.integers(0, 3), bad
     ).map(lambda b: [*b[0][: b[1]], b[2], *b[0][b[1] + 1 :]])  # fmt: skip
@@ -78,22 +80,22 @@ def with_bad_number(bad):
 
 any_id = st.integers(-(2**63), 2**63 - 1)
 negative = st.floats(-1e150, -1e-300)
-FAULTS = {
-    "record-shape": (None, st.one_of(nothing_numeric, number)),
+PROBLEMS = {
+    "record-shape": (None, st.one_of(not_numeric, number)),
     "duplicate-key": ("image_id category_id bbox score", st.none()),
     "id-type": (
         "image_id category_id",
-        st.one_of(nothing_numeric, number.filter(lambda v: v != int(v)), not_finite),
+        st.one_of(not_numeric, number.filter(lambda v: v != int(v)), not_finite),
     ),
     "bbox-type": (
         "bbox",
         st.one_of(
-            nothing_numeric.filter(lambda v: not isinstance(v, list)),
+            not_numeric.filter(lambda v: not isinstance(v, list)),
             st.lists(number, max_size=6).filter(lambda v: len(v) != 4),
-            with_bad_number(nothing_numeric),
+            with_bad_number(not_numeric),
         ),
     ),
-    "score-type": ("score", nothing_numeric),
+    "score-type": ("score", not_numeric),
     "bbox-not-finite": ("bbox", with_bad_number(not_finite) | overflowing),
     "bbox-negative": (
         "bbox",
@@ -107,14 +109,14 @@ MISSING = object()
 
 
 @st.composite
-def faulty_files(draw):
-    """Records, and the kind of fault that was planted in some of them."""
-    records = draw(st.lists(sound, max_size=12))
+def invalid_files(draw):
+    """Records, and the kind of problem planted in some of them (by row)."""
+    records = draw(st.lists(valid, max_size=12))
     planted = {}
     if records:
         for row in draw(st.lists(st.integers(0, len(records) - 1), unique=True, max_size=5)):
-            kind = draw(st.sampled_from(sorted(FAULTS)))
-            names, values = FAULTS[kind]
+            kind = draw(st.sampled_from(sorted(PROBLEMS)))
+            names, values = PROBLEMS[kind]
             if names is None:
                 records[row] = draw(values)
             else:
@@ -130,22 +132,22 @@ def faulty_files(draw):
     return records, planted
 
 
-def test_every_fault_of_a_record_is_planted():
-    assert set(FAULTS) == set(REASONS)
+def test_every_kind_of_record_problem_is_planted():
+    assert set(PROBLEMS) == set(REASONS)
 
 
 @quick
-@given(faulty_files())
-def test_exactly_the_planted_faults_are_told_and_the_rest_is_kept(place, benchmark, file):
+@given(invalid_files())
+def test_exactly_the_planted_problems_are_reported_and_the_rest_is_kept(place, benchmark, file):
     records, planted = file
     TRIED.update(faults=len(planted), inputs=1)
     path = place / "iid_test_predictions.json"
     path.write_text(json.dumps(records))
     if planted:
-        with pytest.raises(InputError) as fault:
+        with pytest.raises(InputError) as error:
             read_predictions(path, benchmark, "iid_test")
-        told = [(int(p.record.split()[1]), p.kind) for p in fault.value.problems]
-        assert told == sorted(planted.items())
+        reported = [(int(p.record.split()[1]), p.kind) for p in error.value.problems]
+        assert reported == sorted(planted.items())
     dropped = read_predictions(path, benchmark, "iid_test", "drop")
     assert dropped.dropped == Counter(REASONS[kind] for kind in planted.values())
     kept = [r for row, r in enumerate(records) if row not in planted]
@@ -154,7 +156,7 @@ def test_exactly_the_planted_faults_are_told_and_the_rest_is_kept(place, benchma
 
 
 # --------------------------------------------------------------------------------------------
-# Any bytes
+# Arbitrary bytes
 # --------------------------------------------------------------------------------------------
 
 edits = st.lists(
@@ -167,21 +169,21 @@ edits = st.lists(
 
 
 def edited(data, changes):
-    """The bytes after some edits: at a place, drop so many bytes and put others there."""
-    for where, drop, put in changes:
-        at = int(where * len(data))
-        data = data[:at] + put + data[at + drop :]
+    """The bytes after some edits, each of which replaces bytes at a relative position."""
+    for where, n_removed, inserted in changes:
+        start = int(where * len(data))
+        data = data[:start] + inserted + data[start + n_removed :]
     return data
 
 
 def read_or_refused(read):
-    """Whether ``read`` gives a result; its only other end is an InputError with its problems."""
+    """Whether ``read`` succeeds; the only error allowed is an InputError with its problems."""
     TRIED.update(inputs=1)
     try:
         read()
-    except InputError as fault:
-        assert fault.problems
-        assert all(p.kind and p.file and p.found and p.expected for p in fault.problems)
+    except InputError as error:
+        assert error.problems
+        assert all(p.kind and p.file and p.found and p.expected for p in error.problems)
         return False
     return True
 

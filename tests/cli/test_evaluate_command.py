@@ -12,7 +12,7 @@ from benchmark_eval.cli.main import main
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.protocol import OOD_BANDS
-from benchmark_eval.results.schema import read_summary
+from benchmark_eval.results.schema import load_summary
 from benchmark_eval.results.writers import DETECTION_COLUMNS
 from benchmark_eval.scoring.evaluate import evaluate_to_files
 
@@ -45,7 +45,7 @@ def files(place):
     return sorted(path.name for path in (place / "o").iterdir())
 
 
-def test_five_files_and_the_report_on_the_screen(place, capsys):
+def test_writes_five_files_and_prints_the_report(place, capsys):
     assert run(place) == 0
     assert files(place) == [
         "m_detections.csv",
@@ -59,7 +59,7 @@ def test_five_files_and_the_report_on_the_screen(place, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, capsys):
+def test_output_and_errors_are_written_to_the_log(place, capsys):
     log = place / "logs/m.log"
     assert run(place, "--log", log) == 0
     text = log.read_text()
@@ -68,9 +68,9 @@ def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, cap
     assert capsys.readouterr().out == ""
     (place / "p/iid_test_predictions.json").unlink()
     assert run(place, "--log", log) == 1
-    told = capsys.readouterr().err
-    assert "p/iid_test_predictions.json" in told
-    assert told in log.read_text()
+    message = capsys.readouterr().err
+    assert "p/iid_test_predictions.json" in message
+    assert message in log.read_text()
     data = (place / "p/inat_test_predictions.json").read_bytes()
     assert run(place, "--log", place / "p/inat_test_predictions.json") == 2
     assert (place / "p/inat_test_predictions.json").read_bytes() == data
@@ -78,10 +78,10 @@ def test_a_job_of_the_workflow_leaves_its_words_and_faults_in_its_log(place, cap
     assert run(place, "--log", log, name="../m") == run(place, name="../m") == 2
 
 
-def test_splits_take_several_words_and_only_their_files_need_exist(place):
+def test_splits_takes_several_values_and_requires_only_their_files(place):
     (place / "p/semantic_ood_predictions.json").unlink()
     assert run(place, "--splits", "iid_test", "inat_test", "--quiet") == 0
-    found = read_summary(place / "o/m_summary.json")
+    found = load_summary(place / "o/m_summary.json")
     assert list(found.per_split) == ["iid_test", "inat_test"]
     assert found.config.splits == ["iid_test", "inat_test"]
     assert found.summary.photography_robustness_gap_AP_50 is not None
@@ -89,17 +89,17 @@ def test_splits_take_several_words_and_only_their_files_need_exist(place):
     assert found.headline.semantic_ood is None
 
 
-def test_a_missing_file_is_an_error_that_leaves_nothing(place, capsys):
+def test_a_missing_file_is_an_error_and_nothing_is_written(place, capsys):
     (place / "p/semantic_ood_predictions.json").unlink()
     (place / "p/inat_test_predictions.json").write_text("[{}]")
     assert run(place) == 1
-    told = capsys.readouterr().err
-    assert "semantic_ood_predictions.json" in told  # both faults at once
-    assert "inat_test_predictions.json, record 0" in told
+    message = capsys.readouterr().err
+    assert "semantic_ood_predictions.json" in message  # both problems at once
+    assert "inat_test_predictions.json, record 0" in message
     assert not (place / "o").exists()
 
 
-def test_a_failed_rerun_leaves_the_old_result_whole(place):
+def test_a_failed_rerun_keeps_the_old_result(place):
     assert run(place, "--quiet") == 0
     before = {path.name: path.read_bytes() for path in (place / "o").iterdir()}
     (place / "p/inat_test_predictions.json").write_text("[")
@@ -107,7 +107,7 @@ def test_a_failed_rerun_leaves_the_old_result_whole(place):
     assert {path.name: path.read_bytes() for path in (place / "o").iterdir()} == before
 
 
-def test_a_table_of_hits_that_is_not_wanted_any_more_goes(place):
+def test_no_detections_removes_an_older_table(place):
     assert run(place, "--quiet") == 0
     assert run(place, "--quiet", "--no-detections") == 0
     assert "m_detections.csv" not in files(place)
@@ -128,27 +128,27 @@ def test_a_table_of_hits_that_is_not_wanted_any_more_goes(place):
         ["--unknown"],
     ],
 )
-def test_odd_options_are_refused_without_a_file(place, more, capsys):
+def test_invalid_options_are_refused_and_nothing_is_written(place, more, capsys):
     assert run(place, *more) == 2
     assert capsys.readouterr().err
     assert not (place / "o").exists()
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "-x", ".x", "", "a\nb", " a", "a" * 300])
-def test_a_name_that_is_no_safe_file_name_is_refused(place, name):
+def test_a_name_that_is_not_a_safe_file_name_is_refused(place, name):
     assert run(place, name=name) == 2
     assert not (place / "o").exists()
 
 
 @pytest.mark.parametrize("name", ["NA", "007", "1e5", "None", "True", "null"])
-def test_odd_but_safe_names_stay_as_they_are(place, name):
+def test_unusual_but_safe_names_are_kept(place, name):
     assert run(place, "--quiet", name=name) == 0
-    assert read_summary(place / "o" / f"{name}_summary.json").model == name
+    assert load_summary(place / "o" / f"{name}_summary.json").model == name
     with (place / "o" / f"{name}_summary.csv").open() as stream:
         assert {row["model"] for row in csv.DictReader(stream)} == {name}
 
 
-def test_python_gives_what_the_file_holds_and_writes_nothing(place, capsys):
+def test_run_evaluation_returns_the_summary_and_writes_nothing(place, capsys):
     assert run(place, "--quiet") == 0
     before = sorted(place.rglob("*"))
     result = run_evaluation(
@@ -170,13 +170,13 @@ def test_python_gives_what_the_file_holds_and_writes_nothing(place, capsys):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("iou", [5e-324, 1e-320, 1e-300])
-def test_the_smallest_iou_asks_for_any_overlap(place, iou):
+def test_the_smallest_iou_requires_any_overlap(place, iou):
     write_predictions(place / "p", "iid_test", [[1, 1, [49, 49, 9, 5000], 0.9], *FOUND[1:]])
     result = run_evaluation(place / "b", place / "p", iou=iou, quiet=True)
     assert result["per_split"]["iid_test"]["decomposition"]["n_matched_tp"] == 2
 
 
-def test_summary_json_holds_the_aliases_and_the_tables_do_not(place):
+def test_only_summary_json_contains_the_aliases(place):
     assert run(place, "--quiet") == 0
     split = json.loads((place / "o/m_summary.json").read_text())["per_split"]["iid_test"]
     assert split["class_agnostic"]["class_agnostic_AR_100"] == split["class_agnostic"]["AR_100"]
@@ -188,7 +188,7 @@ def test_summary_json_holds_the_aliases_and_the_tables_do_not(place):
     assert "acc_species_given_det" not in text
 
 
-def test_tables_hold_every_number_once_and_undefined_ones_empty(place):
+def test_tables_contain_every_value_once_and_undefined_ones_empty(place):
     assert run(place, "--quiet") == 0
     with (place / "o/m_summary.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -209,10 +209,10 @@ def test_tables_hold_every_number_once_and_undefined_ones_empty(place):
         ("inat_test", "1"),
         ("semantic_ood", "101"),
     ]
-    assert species[0]["n_train_images"] == ""  # no train.json here
+    assert species[0]["n_train_images"] == ""  # no train.json
 
 
-def test_hits_are_listed_by_split_image_and_falling_score(place):
+def test_true_positives_are_sorted_by_split_image_and_descending_score(place):
     write_predictions(place / "p", "iid_test", [[2, 1, [0, 0, 50, 50], 0.1], *reversed(FOUND)])
     assert run(place, "--quiet") == 0
     with (place / "o/m_detections.csv").open() as stream:
@@ -229,12 +229,12 @@ def test_hits_are_listed_by_split_image_and_falling_score(place):
     assert rows[-1]["band"] in OOD_BANDS
 
 
-def test_a_model_that_found_nothing_has_a_header_and_zeros(place):
+def test_a_model_without_detections_has_a_header_and_zeros(place):
     for split in ("iid_test", "inat_test", "semantic_ood"):
         write_predictions(place / "p", split, [])
     assert run(place, "--quiet") == 0
     assert (place / "o/m_detections.csv").read_text() == ",".join(DETECTION_COLUMNS) + "\n"
-    found = read_summary(place / "o/m_summary.json").per_split["iid_test"]
+    found = load_summary(place / "o/m_summary.json").per_split["iid_test"]
     assert found.coco.AP_50 == 0.0
     assert found.coco.AP_small is None
     assert found.decomposition.detection_recall == 0.0
@@ -242,14 +242,14 @@ def test_a_model_that_found_nothing_has_a_header_and_zeros(place):
     assert found.calibration.ECE is None
 
 
-def test_invalid_records_are_dropped_on_demand_counted_and_told(place, capsys):
+def test_invalid_records_are_dropped_and_counted_on_request(place, capsys):
     path = place / "p/iid_test_predictions.json"
     rows = json.loads(path.read_text())
     path.write_text(json.dumps([*rows, record(1, 1, [0, 0, -5, 5], 0.5), {"score": 1}]))
     assert run(place, "--quiet") == 1
     capsys.readouterr()
     assert run(place, "--quiet", "--on-invalid", "drop") == 0
-    found = read_summary(place / "o/m_summary.json")
+    found = load_summary(place / "o/m_summary.json")
     assert found.config.on_invalid == "drop"
     assert found.per_split["iid_test"].n_predictions == 3
     assert found.per_split["iid_test"].warnings == [
@@ -259,7 +259,7 @@ def test_invalid_records_are_dropped_on_demand_counted_and_told(place, capsys):
     assert "1 invalid record dropped: bad box" in capsys.readouterr().err
 
 
-def test_both_engines_agree_and_an_index_serves_as_the_folder_does(place):
+def test_engines_and_benchmark_index_give_the_same_table(place):
     from benchmark_eval.inputs.benchmark_index import save_index
 
     save_index(load_benchmark(place / "b"), place / "i.npz")
@@ -281,9 +281,9 @@ def report(place):
     return (place / "o/m_report.txt").read_text()
 
 
-def test_report_says_which_loss_is_larger_and_who_is_taken_for_whom(place):
+def test_report_names_the_larger_loss_and_the_confusions(place):
     text = report(place)
-    # of 3 specimens 2 are found and 1 of these is rightly named
+    # 2 of 3 specimens are detected, 1 of them is correctly identified
     assert (
         "in-distribution (n = 3): 67 % of specimens detected; 33 % missed, "
         "33 % misidentified: both losses are equal." in text
@@ -291,26 +291,26 @@ def test_report_says_which_loss_is_larger_and_who_is_taken_for_whom(place):
     assert "no frequent confusion: no species is misidentified as the same one twice." in text
     assert "misidentified as a congener: 1 of 1 (100 %)." in text
     assert "Most frequent confusions" not in text
-    found = read_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
+    found = load_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
     assert [(c.gt_species, c.pred_species, c.n, c.same_genus) for c in found] == [
         ("Genus0 species2", "Genus0 species1", 1, True)
     ]
 
 
-def test_congeners_are_counted_over_all_wrong_names_and_single_ones_are_not_listed(place):
+def test_congeners_are_counted_over_all_misidentifications(place):
     from msgspec.structs import replace
 
     from benchmark_eval.results.model_report import render_text
 
     report(place)
-    result = read_summary(place / "o/m_summary.json")
+    result = load_summary(place / "o/m_summary.json")
     split = result.per_split["iid_test"]
     (once,) = split.confusions
-    # 100 found, 70 of them rightly named and 76 in the right genus
-    named = iter([(40, 44), (30, 32)])
+    # 100 detected, 70 of them with the correct species and 76 with the correct genus
+    correct = iter([(40, 44), (30, 32)])
     scores = {}
     for key, score in split.per_species.items():
-        species, genus = next(named, (0, 0))
+        species, genus = next(correct, (0, 0))
         scores[key] = replace(score, n_correct_species=species, n_correct_genus=genus)
     result.per_split["iid_test"] = replace(
         split,
@@ -324,33 +324,33 @@ def test_congeners_are_counted_over_all_wrong_names_and_single_ones_are_not_list
     assert text.count("Genus0 species2                 Genus0 species1") == 1
 
 
-def test_report_says_that_no_unseen_species_can_be_named_right(place):
-    told = "metrics that require the correct species are 0 by construction"
+def test_report_says_that_held_out_species_cannot_be_identified(place):
+    sentence = "metrics that require the correct species are 0 by construction"
     assert run(place) == 0
     before, after = (place / "o/m_report.txt").read_text().split("\nsemantic_ood: ")
-    assert told in after
-    assert told not in before
+    assert sentence in after
+    assert sentence not in before
 
 
-def test_report_of_a_perfect_model_blames_nobody(place):
+def test_report_of_a_perfect_model_names_no_loss(place):
     write_predictions(place / "p", "iid_test", [[*row, 0.9] for row in TRUTH])
     assert "0 % missed, 0 % misidentified: no losses." in report(place)
 
 
-def test_a_taxonomy_that_does_not_know_the_species_is_told(place, capsys):
+def test_species_missing_from_the_taxonomy_are_a_warning(place, capsys):
     write_taxonomy(place / "b", [55, 56, 57], band="")
     assert run(place, "--quiet") == 0
-    told = capsys.readouterr().err
-    assert "2 of 2 scored species (Genus0 species1, ...) without a genus in the taxonomy" in told
-    assert "no unseen species has a distance band" in told
+    message = capsys.readouterr().err
+    assert "2 of 2 scored species (Genus0 species1, ...) without a genus in the taxonomy" in message
+    assert "no unseen species has a distance band" in message
 
 
-def test_a_folder_and_its_index_give_the_same_bytes(place):
+def test_benchmark_folder_and_index_give_the_same_bytes(place):
     from benchmark_eval.inputs.benchmark_index import save_index
 
     write_split(place / "b", "train", TRUTH)
     save_index(load_benchmark(place / "b"), place / "i.npz")
-    seen = []
+    results = []
     for source in ("b", "i.npz"):
         evaluate_to_files(
             benchmark=place / source,
@@ -358,21 +358,21 @@ def test_a_folder_and_its_index_give_the_same_bytes(place):
             output_dir=place / "o",
             model_name="m",
         )
-        seen.append({path.name: path.read_bytes() for path in (place / "o").iterdir()})
-    assert seen[0] == seen[1]
+        results.append({path.name: path.read_bytes() for path in (place / "o").iterdir()})
+    assert results[0] == results[1]
 
 
-def test_a_beetle_found_under_an_unlisted_name_is_told_apart_from_a_missed_one(place):
-    # inat_test lists species 1 alone; the box is right, its name is another trained species
+def test_out_of_vocabulary_detections_differ_from_missed_specimens(place):
+    # inat_test lists only species 1; the detection has the label of another training species
     write_predictions(place / "p", "inat_test", [[1, 2, [0, 0, 50, 50], 0.9]])
     text = report(place)
-    d = read_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
-    assert d.detection_recall == 0.0  # as the benchmark's evaluator has it
+    d = load_summary(place / "o/m_summary.json").per_split["inat_test"].decomposition
+    assert d.detection_recall == 0.0  # as in the benchmark's evaluator
     assert d.detection_recall_open_vocabulary == 1.0
     assert "100 % of specimens detected if out-of-vocabulary detections" in text
 
 
-def test_categories_of_a_stray_file_and_two_ids_of_a_species_are_told(place, capsys):
+def test_stray_categories_and_species_with_two_ids_are_warnings(place, capsys):
     path = place / "b" / ANNOTATIONS / "iid_test.json"
     tree = json.loads(path.read_text())
     stray = {"images": [], "annotations": [], "categories": [{"id": 77, "name": "Stray species"}]}
@@ -380,6 +380,9 @@ def test_categories_of_a_stray_file_and_two_ids_of_a_species_are_told(place, cap
     tree["categories"].append({"id": 55, "name": tree["categories"][0]["name"]})
     path.write_text(json.dumps(tree))
     assert run(place, "--quiet") == 0
-    told = capsys.readouterr().err
-    assert f"1 category (Stray species) listed by no split, only by {ANNOTATIONS}/backup.json" in told
-    assert "categories 1 and 55 of iid_test share the name Genus0 species1" in told
+    message = capsys.readouterr().err
+    assert (
+        f"1 category (Stray species) listed by no split, only by {ANNOTATIONS}/backup.json"
+        in message
+    )
+    assert "categories 1 and 55 of iid_test share the name Genus0 species1" in message

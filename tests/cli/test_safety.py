@@ -1,4 +1,4 @@
-"""Names, links and formulas that mean harm, and what the sources never call."""
+"""Malicious names, links and formulas, and unsafe calls in the sources."""
 
 import ast
 import csv
@@ -30,12 +30,12 @@ FORMULA = '=HYPERLINK("http://example.org";"x")'
 NEVER_IMPORTED = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 NEVER_CALLED = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "input"}
 ON_PURPOSE = {"benchmark_eval/sweep/custom_metrics.py": ["exec", "compile"]}
-"""What runs a file because that is what it is for: metrics of the user's own."""
+"""Code that runs a file by design: custom metrics of the user."""
 ONLY_SAFE_YAML = {"yaml.safe_load", "yaml.safe_dump"}
 
 
 def dotted(node):
-    """``a.b.c`` of an expression; blank for anything else."""
+    """``a.b.c`` for a dotted name, otherwise blank."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and dotted(node.value):
@@ -44,7 +44,7 @@ def dotted(node):
 
 
 def unsafe(tree):
-    """What in a source could run what a file says: (line, what)."""
+    """Unsafe imports and calls in a source, as (line, name)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [a.name for a in node.names]
@@ -71,7 +71,7 @@ def unsafe(tree):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_no_source_runs_what_a_file_says(path):
+def test_sources_contain_no_unsafe_calls(path):
     found = [what for _, what in unsafe(ast.parse(path.read_text(encoding="utf-8")))]
     assert found == ON_PURPOSE.get(path.relative_to(ROOT).as_posix(), [])
 
@@ -94,7 +94,7 @@ def test_no_source_runs_what_a_file_says(path):
         "subprocess.run(text, shell=True)",
     ],
 )
-def test_the_search_sees_what_it_looks_for(text):
+def test_unsafe_calls_are_detected(text):
     assert len(list(unsafe(ast.parse(text)))) == 1
 
 
@@ -112,7 +112,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "words"),
     [
         (LAUGHS, "more than 20 aliases"),
-        ("[" * 1_000 + "]" * 1_000, "nested too deeply"),
+        pytest.param("[" * 1_000 + "]" * 1_000, "nested too deeply", marks=pytest.mark.slow),
         ("iou: 2024-99-99", "month must be in 1..12"),
         ("iou: !!python/object/apply:os.system [echo]", "could not determine a constructor"),
         ("iou: " + "9" * 10_000, "Exceeds the limit"),
@@ -121,13 +121,13 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ],
     ids=["laughs", "brackets", "date", "object", "digits", "half", "nul"],
 )
-def test_a_config_made_to_break_its_reader_ends_in_a_message(tmp_path, text, words):
+def test_a_malicious_config_is_an_error(tmp_path, text, words):
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(InputError, match=words):
         read_config(tmp_path / "config.yaml")
 
 
-def test_a_few_aliases_are_fine(tmp_path):
+def test_a_few_aliases_are_allowed(tmp_path):
     (tmp_path / "config.yaml").write_text("predictions_dir: &p data\nbenchmark_dir: *p\n")
     assert str(read_config(tmp_path / "config.yaml").benchmark_dir) == "data"
 
@@ -139,7 +139,7 @@ def test_a_few_aliases_are_fine(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A benchmark whose species is a formula, and predictions of it."""
+    """A benchmark with a formula as species name, and predictions."""
     path = write_split(tmp_path, "iid_test", [[1, 1, [0, 0, 9, 9]], [1, 1, [20, 0, 9, 9], 1]])
     write_taxonomy(tmp_path, [1])
     for file in (path, tmp_path / "species_taxonomy.csv"):
@@ -181,7 +181,7 @@ def evaluate(folder, name, output=None):
         "",
     ],
 )
-def test_a_name_that_is_no_file_name_is_refused(folder, name, capsys):
+def test_a_name_that_is_not_a_file_name_is_refused(folder, name, capsys):
     with pytest.raises(SystemExit) as stop:
         evaluate(folder, name)
     assert stop.value.code == 2
@@ -189,7 +189,7 @@ def test_a_name_that_is_no_file_name_is_refused(folder, name, capsys):
     assert not (folder / "out").exists()
 
 
-def test_formulas_are_text_in_every_table_of_a_model(folder):
+def test_formulas_are_escaped_in_every_table_of_a_model(folder):
     evaluate(folder, "m")
     cells = [
         cell
@@ -199,13 +199,13 @@ def test_formulas_are_text_in_every_table_of_a_model(folder):
     ]
     assert "'=Genus0 species1" in cells
     assert [cell for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r"))] == []
-    # numbers below zero are numbers
+    # negative numbers are not escaped
     assert [c for c in cells if c.startswith("-") and not c[1:].replace(".", "").isdigit()] == []
     summary = json.loads((folder / "out/m_summary.json").read_text())
     assert summary["per_split"]["iid_test"]["per_species"]["1"]["name"] == "=Genus0 species1"
 
 
-def test_a_link_where_a_result_goes_is_replaced_and_not_followed(folder, tmp_path):
+def test_an_existing_link_is_replaced_and_not_followed(folder, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (folder / "out").mkdir()
@@ -216,8 +216,9 @@ def test_a_link_where_a_result_goes_is_replaced_and_not_followed(folder, tmp_pat
     assert not any(path.is_symlink() for path in (folder / "out").iterdir())
 
 
-def test_markup_in_names_is_text_in_report_and_plots(tmp_path):
-    """A sweep whose architecture and model are markup, formulas and mathematics."""
+@pytest.mark.slow  # draws plots
+def test_markup_in_names_is_escaped_in_report_and_plots(tmp_path):
+    """A sweep with markup, formulas and TeX in architecture and model names."""
     from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation
 
     from benchmark_eval.inputs.benchmark_reader import load_benchmark

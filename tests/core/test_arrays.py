@@ -1,4 +1,4 @@
-"""Looking ids up: in a table where they lie close, by bisection where they do not."""
+"""Columns of decoded records; looking up ids in a table or by bisection."""
 
 import msgspec
 import numpy as np
@@ -18,25 +18,25 @@ NEAR = st.integers(-30, 30)
     st.lists(st.one_of(NEAR, IDS), max_size=20, unique=True),
     st.lists(st.one_of(NEAR, IDS), max_size=20),
 )
-def test_each_id_finds_its_row_or_none(ids, wanted):
+def test_each_id_has_its_row_or_minus_one(ids, queries):
     ids = sorted(ids)
-    rows = rows_of_ids(np.array(ids, np.int64), np.array(wanted, np.int64))
-    assert rows.tolist() == [ids.index(w) if w in ids else -1 for w in wanted]
+    rows = rows_of_ids(np.array(ids, np.int64), np.array(queries, np.int64))
+    assert rows.tolist() == [ids.index(q) if q in ids else -1 for q in queries]
 
 
 @pytest.mark.parametrize("widest", [0, 10_000_000])
-def test_table_and_bisection_agree_at_the_ends(monkeypatch, widest):
+def test_table_and_bisection_agree_at_the_limits(monkeypatch, widest):
     monkeypatch.setattr(columns, "WIDEST_TABLE", widest)
     ids = np.array([-3, 4, 9], np.int64)
-    wanted = np.array([-4, -3, -2, 9, 10, 2**63 - 1, -(2**63)], np.int64)
-    assert rows_of_ids(ids, wanted).tolist() == [-1, 0, -1, 2, -1, -1, -1]
+    queries = np.array([-4, -3, -2, 9, 10, 2**63 - 1, -(2**63)], np.int64)
+    assert rows_of_ids(ids, queries).tolist() == [-1, 0, -1, 2, -1, -1, -1]
 
 
 huge = st.floats() | st.sampled_from([1e308, -1e308, 1.7e308, 1e154, 1e200, -1e200])
 
 
 @given(st.lists(st.tuples(huge, huge, huge, huge), max_size=8))
-def test_boxes_are_finite_with_their_far_corner_and_area(boxes):
+def test_finite_boxes_have_a_finite_far_corner_and_area(boxes):
     array = np.array(boxes, np.float64).reshape(-1, 4)
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [[*b, b[0] + b[2], b[1] + b[3], b[2] * b[3]] for b in array]
@@ -53,38 +53,38 @@ NUMBER = st.floats(allow_nan=False)
 
 
 @given(st.lists(st.tuples(NUMBER, st.tuples(*4 * [NUMBER]), NUMBER), max_size=20))
-def test_numbers_of_records_become_columns_bit_by_bit(rows):
-    found = NumberColumns(Record).of([Record(i, Box(*box), score) for i, box, score in rows])
-    assert list(found) == ["image_id", "bbox", "score"]
-    assert found["bbox"].shape == (len(rows), 4)
-    flat = np.column_stack([found["image_id"], found["bbox"], found["score"]]).tolist()
+def test_numbers_of_records_become_columns_exactly(rows):
+    table = NumberColumns(Record).of([Record(i, Box(*box), score) for i, box, score in rows])
+    assert list(table) == ["image_id", "bbox", "score"]
+    assert table["bbox"].shape == (len(rows), 4)
+    flat = np.column_stack([table["image_id"], table["bbox"], table["score"]]).tolist()
     assert repr(flat) == repr([[i, *box, score] for i, box, score in rows])
 
 
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 65_535, 65_536])
-def test_a_list_of_any_length_becomes_columns(n):
+def test_lists_of_any_length_become_columns(n):
     columns = NumberColumns(Record)
     columns.of(
         [Record(-1.0, Box(1.0, 2.0, 3.0, 4.0), 0.5)] * 3
-    )  # what stood in the buffer before is gone
+    )  # the next call overwrites the buffer
     found = columns.of([Record(float(i), Box(0.0, 0.0, 0.0, -float(i))) for i in range(n)])
     assert found["image_id"].tolist() == list(range(n))
     assert found["bbox"][:, 3].tolist() == [-i for i in range(n)]
     assert np.isnan(found["score"]).all()
 
 
-def test_records_of_another_length_are_refused():
+def test_records_of_unequal_length_are_rejected():
     with pytest.raises(AssertionError, match="unequal length"):
         NumberColumns(Record).of([Record(1, Box(0, 0, 1, 1))])  # an int takes one byte, not nine
 
 
 @given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1)))
-def test_whole_numbers_are_ids_as_they_are(ids):
+def test_integers_are_ids(ids):
     assert whole_column(np.array(ids, np.float64)).tolist() == ids
 
 
 @pytest.mark.parametrize("odd", [0.5, 2.0**53, -(2.0**53), 1e300, np.inf, np.nan])
-def test_what_may_stand_for_another_number_is_no_id(odd):
+def test_inexact_floats_are_not_ids(odd):
     with pytest.raises(msgspec.DecodeError):
         whole_column(np.array([1.0, odd]))
 
@@ -93,5 +93,5 @@ SPELLED = st.floats(allow_nan=False, allow_infinity=False) | st.floats(0, 1)
 
 
 @given(st.lists(SPELLED | st.sampled_from([1e-4, 9.999e-5, 1e15, 1e16, 0.0, -0.0, 1.0])))
-def test_numbers_are_spelled_as_python_spells_them(values):
+def test_floats_are_written_as_by_repr(values):
     assert _floats(np.array(values, np.float64)) == [repr(value) for value in values]

@@ -1,11 +1,12 @@
-"""An edit makes only those results stale that its room shapes."""
+"""An edit makes only those results stale that depend on its package."""
 
 import shutil
 
+import grimp
 import pytest
 
 from benchmark_eval.core import code_digest
-from benchmark_eval.core.code_digest import ROOMS, SHAPES_NO_RESULT, SUFFIXES, source_files
+from benchmark_eval.core.code_digest import ROOMS, SUFFIXES, WITHOUT_EFFECT, source_files
 
 
 @pytest.fixture
@@ -26,6 +27,8 @@ def digests():
         ("core/errors.py", set()),
         ("core/problems.py", set()),
         ("core/memory.py", set()),
+        ("results/frames.py", set()),
+        ("sweep/frames.py", set()),
         ("cli/evaluate.py", set()),
         ("check/run.py", set()),
         ("pipeline/plan.py", set()),
@@ -42,7 +45,7 @@ def digests():
         ("protocol.py", {"index", "scoring", "sweep"}),
     ],
 )
-def test_an_edit_makes_stale_what_its_room_shapes(package, edited, stale):
+def test_an_edit_makes_dependent_results_stale(package, edited, stale):
     before = digests()
     path = package / edited
     path.write_text(path.read_text() + "\n")
@@ -50,7 +53,7 @@ def test_an_edit_makes_stale_what_its_room_shapes(package, edited, stale):
     assert {part for part in ROOMS if before[part] != after[part]} == stale
 
 
-def test_a_new_file_counts_and_an_editors_leavings_do_not(package):
+def test_a_new_file_counts_but_backup_and_cache_files_do_not(package):
     before = digests()
     (package / "scoring/coco.py~").write_text("x")
     (package / "scoring/__pycache__").mkdir()
@@ -60,22 +63,51 @@ def test_a_new_file_counts_and_an_editors_leavings_do_not(package):
     assert digests()["scoring"] != before["scoring"]
 
 
-def test_the_same_package_elsewhere_has_the_same_digests(package, tmp_path, monkeypatch):
+def test_digests_do_not_depend_on_the_location_of_the_package(package, tmp_path, monkeypatch):
     here = digests()
-    other = shutil.copytree(package, tmp_path / "an other place/benchmark_eval")
+    other = shutil.copytree(package, tmp_path / "another place/benchmark_eval")
     monkeypatch.setattr(code_digest, "package_dir", lambda: other)
     assert digests() == here
 
 
-def test_every_room_and_exception_is_there():
+def test_every_listed_path_exists():
     root = code_digest.package_dir()
     for part in ROOMS:
         assert all((root / room).exists() for room in ROOMS[part])
         assert source_files(root, part)
-    assert all((root / name).is_file() for name in SHAPES_NO_RESULT)
+    assert all((root / name).is_file() for name in WITHOUT_EFFECT)
 
 
-def test_no_data_file_of_the_package_is_of_a_kind_that_does_not_count():
+def test_every_data_file_of_the_package_counts():
     root = code_digest.package_dir()
     found = {p.suffix for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert found - {".typed", ""} <= set(SUFFIXES)
+
+
+@pytest.fixture(scope="module")
+def imports():
+    return grimp.build_graph(code_digest.PACKAGE, cache_dir=None)
+
+
+def files_of(modules):
+    """Files of the package behind modules, relative to its folder; packages by their __init__."""
+    root = code_digest.package_dir()
+    for module in modules:
+        place = "/".join(module.split(".")[1:])
+        yield (
+            f"{place}.py"
+            if (root / f"{place}.py").is_file()
+            else f"{place}/__init__.py".lstrip("/")
+        )
+
+
+@pytest.mark.parametrize("part", ROOMS)
+def test_a_room_imports_nothing_that_its_digest_leaves_out(imports, part):
+    counted = {*source_files(code_digest.package_dir(), part), *WITHOUT_EFFECT}
+    counted.add("__init__.py")  # the names that the package exports
+    if part == "report":  # its fingerprint holds the digest of the sweep's
+        counted |= set(source_files(code_digest.package_dir(), "sweep"))
+    modules = {m for m in imports.modules if set(files_of([m])) <= counted - {"__init__.py"}}
+    needed = {up for module in modules for up in imports.find_upstream_modules(module)}
+    assert len(needed) > 5
+    assert set(files_of(needed)) - counted == set()

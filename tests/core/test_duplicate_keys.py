@@ -1,4 +1,4 @@
-"""A key twice in one record: found exactly, and nothing else taken for it."""
+"""Duplicate keys in a record are found, without false positives."""
 
 import json
 
@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from support.layout import record, write_split, write_taxonomy
 
 from benchmark_eval.check.benchmark import benchmark_findings
-from benchmark_eval.core.duplicate_keys import cleared_by_colons, cleared_by_keys, has_repeated_keys
+from benchmark_eval.core.duplicate_keys import (
+    cleared_by_colons,
+    cleared_by_keys,
+    has_duplicate_keys,
+)
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import plain_json
 from benchmark_eval.inputs import prediction_decoder as module
@@ -23,7 +27,7 @@ EXTRAS = ['"note":"a:b"', '"note":"score"', '"more":{"score":1,"score":2}', '"\\
 
 @st.composite
 def records(draw):
-    """A record as text, and whether one of its own keys stands twice."""
+    """A record as text, and whether it has a duplicate key."""
     keys = list(KEYS) + draw(st.lists(st.sampled_from(KEYS), max_size=2))
     fields = []
     for key in draw(st.permutations(keys)):
@@ -34,21 +38,22 @@ def records(draw):
     return "{" + ",".join(fields) + "}", len(keys) > 4
 
 
+@pytest.mark.slow  # property test
 @given(st.lists(records()))
-def test_a_repetition_is_found_exactly(found):
+def test_duplicates_are_found_exactly(found):
     text = ("[" + ",".join(text for text, _ in found) + "]").encode()
-    twice = any(repeats for _, repeats in found)
-    assert has_repeated_keys(text, len(found), KEYS, plain_json) == twice
+    twice = any(duplicate for _, duplicate in found)
+    assert has_duplicate_keys(text, len(found), KEYS, plain_json) == twice
     if twice:
         assert not cleared_by_colons(text, 4 * len(found))
         assert not cleared_by_keys(text, dict.fromkeys(KEYS, len(found)))
 
 
-def test_plain_records_are_cleared_without_a_second_reading():
+def test_plain_records_are_not_decoded_again():
     text = json.dumps([record(1, 2, [1, 2, 3, 4], 0.5) for _ in range(5)]).encode()
-    assert not has_repeated_keys(text, 5, KEYS, None)
+    assert not has_duplicate_keys(text, 5, KEYS, None)
     text = json.dumps([{**record(1, 2, [1, 2, 3, 4], 0.5), "area": 3.0} for _ in range(5)]).encode()
-    assert not has_repeated_keys(text, 5, KEYS, None)
+    assert not has_duplicate_keys(text, 5, KEYS, None)
 
 
 @pytest.fixture
@@ -63,22 +68,22 @@ PLAIN = '{"image_id":1,"category_id":1,"bbox":[0,0,9,9],"score":0.5}'
 
 
 @pytest.mark.parametrize("piece", [module.PIECE, 64])
-def test_a_prediction_with_two_image_ids_is_refused_or_dropped(
+def test_a_prediction_with_two_image_ids_is_rejected_or_dropped(
     benchmark, tmp_path, monkeypatch, piece
 ):
     monkeypatch.setattr(module, "PIECE", piece)
     path = tmp_path / "iid_test_predictions.json"
     path.write_text(f"[{PLAIN},{TWICE},{PLAIN}]")
     loaded = load_benchmark(benchmark)
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         read_predictions(path, loaded, "iid_test")
-    (problem,) = fault.value.problems
+    (problem,) = error.value.problems
     assert (problem.kind, problem.record, problem.field) == (
         "duplicate-key",
         "record 1",
         "image_id",
     )
-    assert problem.found == "image_id twice: 1 and 2"
+    assert problem.found == "image_id more than once: 1 and 2"
     dropped = read_predictions(path, loaded, "iid_test", "drop")
     assert (len(dropped), dropped.dropped) == (2, {"malformed": 1})
 
@@ -98,28 +103,28 @@ def change(folder, old, new):
         ('"width"', '"width": 5, "width"', "image record 0", "5 and 1000"),
         ('"name"', '"name": "x", "name"', "category record 0", '"x" and "'),
         ('"images"', '"images": [], "images"', "", '"0 records" and "2 records"'),
-        # what only the tolerant reader takes
+        # accepted only by the tolerant reader
         ('"iscrowd": 1', '"x": NaN, "iscrowd": 0, "iscrowd": 1', "annotation record 1", "0 and 1"),
     ],
 )
-def test_check_tells_a_repeated_key_of_annotations(benchmark, old, new, record, found):
+def test_check_reports_duplicate_keys_of_annotation_files(benchmark, old, new, record, found):
     change(benchmark, old, new)
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
-    (told,) = [problem for problem in findings if problem.kind == "duplicate-key"]
-    assert told.record == record
-    assert found in told.found
+    (problem,) = [p for p in findings if p.kind == "duplicate-key"]
+    assert problem.record == record
+    assert found in problem.found
 
 
-def test_check_tells_it_where_another_record_lacks_the_key(benchmark):
-    """The key stands as often as there are records."""
+def test_check_reports_a_duplicate_key_that_another_record_lacks(benchmark):
+    """The key occurs as often as there are records."""
     change(benchmark, '"area"', '"extent"')
     change(benchmark, '"area"', '"area": 5, "area"')
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
-    (told,) = [problem for problem in findings if problem.kind == "duplicate-key"]
-    assert (told.record, told.found) == ("annotation record 1", "area twice: 5 and 81")
+    (problem,) = [p for p in findings if p.kind == "duplicate-key"]
+    assert (problem.record, problem.found) == ("annotation record 1", "area twice: 5 and 81")
 
 
-def test_check_tells_it_behind_a_mark_of_byte_order(benchmark):
+def test_check_reports_a_duplicate_key_after_a_byte_order_mark(benchmark):
     change(benchmark, '"iscrowd": 1', '"iscrowd": 0, "iscrowd": 1')
     path = benchmark / "detection/annotations_coco/iid_test.json"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
@@ -135,7 +140,7 @@ def test_check_tells_it_behind_a_mark_of_byte_order(benchmark):
         ('"images"', '"info": {"images": 5}, "images"'),
     ],
 )
-def test_check_takes_nothing_else_for_one(benchmark, old, new):
+def test_check_has_no_false_positives(benchmark, old, new):
     change(benchmark, old, new)
     findings = benchmark_findings(benchmark, survey_benchmark(benchmark))
     assert "duplicate-key" not in {problem.kind for problem in findings}

@@ -1,4 +1,4 @@
-"""How problems are listed: all of them, unless there are too many to read."""
+"""Rendering problems: all of them, unless there are too many to read."""
 
 import re
 from dataclasses import replace
@@ -17,12 +17,12 @@ def problems(n, file="a.json", kind="score", times=1):
     ]
 
 
-def test_a_problem_says_where_what_and_what_is_wanted():
+def test_a_problem_states_place_found_and_expected():
     assert str(problems(1)[0]) == "a.json, record 0, score: found 1.5; expected 0 to 1"
     assert str(Problem("k", "f", "x", "y", cause="z")) == "f: found x; expected y (z)"
 
 
-def test_few_problems_are_all_told_and_what_is_wanted_once():
+def test_few_problems_are_all_listed_and_the_expected_value_once():
     lines = render_problems([*problems(3), *problems(1, "b.json", kind="other")]).splitlines()
     assert lines == [
         "4 problems found",
@@ -33,14 +33,14 @@ def test_few_problems_are_all_told_and_what_is_wanted_once():
     ]
 
 
-def test_many_of_one_cause_in_one_file_are_counted_with_their_places():
+def test_many_problems_of_one_cause_in_one_file_are_counted_with_places():
     lines = render_problems([*problems(25), *problems(1, kind="other")]).splitlines()
     assert len(lines) == 1 + 3 + 1 + 1
     places = ", ".join(f"record {k}" for k in range(3, 13))
     assert lines[4] == f"  a.json: 22 more: {places}, ...; 25 problems of kind 'score' in all"
 
 
-def test_one_cause_in_many_files_is_told_once():
+def test_one_cause_in_many_files_is_printed_once():
     many = [replace(one, cause="percent") for k in range(6) for one in problems(2, f"{k}.json")]
     text = render_problems(many)
     assert text.count("(percent)") == 1
@@ -50,7 +50,7 @@ def test_one_cause_in_many_files_is_told_once():
     )
 
 
-def test_files_with_one_fault_each_and_no_known_cause_are_told_one_by_one():
+def test_single_problems_of_many_files_without_known_cause_are_listed():
     many = [one for k in range(25) for one in problems(1, f"{k}.json")]
     lines = render_problems(many).splitlines()
     assert len(lines) == 1 + 20 + 1
@@ -111,7 +111,7 @@ def test_causes_without_end_are_cut_at_the_kind():
 )
 def test_every_problem_is_counted_once(many):
     first, *lines = render_problems(many).splitlines()
-    told = sum(": found " in line for line in lines)
+    listed = sum(": found " in line for line in lines)
     counted = sum(
         int(re.search(r"([0-9,]+) more[:;] ", line).group(1))
         for line in lines
@@ -119,15 +119,15 @@ def test_every_problem_is_counted_once(many):
     )
     total = sum(problem.times for problem in many)
     assert first.startswith(f"{total:,} problem")
-    assert told + counted == total
+    assert listed + counted == total
     assert sum("(cause)" in line for line in lines) <= 2
 
 
-def test_a_letter_that_the_locale_lacks_is_named():
+def test_a_character_outside_the_locale_is_named():
     with pytest.raises(UnicodeEncodeError) as caught:
         f"{'a' * 999}K\u00e4fer".encode("ascii")
-    told = str(unwritable(caught.value))
-    assert "K\\xe4fer': found '\\xe4'" in told
-    assert "ascii" in told
-    assert "PYTHONUTF8=1" in told
-    assert len(told) < 300
+    message = str(unwritable(caught.value))
+    assert "K\\xe4fer': found '\\xe4'" in message
+    assert "ascii" in message
+    assert "PYTHONUTF8=1" in message
+    assert len(message) < 300

@@ -1,4 +1,4 @@
-"""The collector of problems: all of them, in order, or the first of a kind and how many more."""
+"""Collecting problems: all of them, or the first of each kind and the number of the others."""
 
 from benchmark_eval.core.problems import Problem, Problems, render_problems
 from benchmark_eval.core.safe_read import read_or_report
@@ -16,7 +16,7 @@ def test_problems_keep_their_order_and_fields():
     assert len(problems) == 2
 
 
-def test_problems_beyond_the_most_of_a_kind_are_counted():
+def test_problems_beyond_the_limit_of_a_kind_are_counted():
     problems = Problems("a.json", most=2)
     for row in range(5):
         problems.add("many", f"{row}", "a number", record=f"record {row}")
@@ -32,14 +32,14 @@ def test_problems_beyond_the_most_of_a_kind_are_counted():
     assert render_problems(listed).startswith("6 problems found")
 
 
-def test_problems_of_others_count_as_many_as_they_stand_for():
+def test_counted_problems_of_others_keep_their_number():
     problems = Problems()
     problems.extend([Problem("x", "f", "3 more", "none", times=3)])
     assert len(problems) == 3
     assert len(problems.all()) == 1
 
 
-def test_a_file_that_cannot_be_read_is_one_problem_more(tmp_path):
+def test_an_unreadable_file_adds_a_problem(tmp_path):
     problems = Problems()
     assert (
         read_or_report(tmp_path / "none", problems, "a table", file="none", record="row 1") is None

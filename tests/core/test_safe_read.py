@@ -1,4 +1,4 @@
-"""What no reader may be fed: pipes, devices, bombs, files beyond memory. Each ends in a message."""
+"""Pipes, devices, gzip bombs and files larger than memory all end in a message."""
 
 import gzip
 import json
@@ -32,14 +32,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def refused(folder, name="iid_test_predictions.json"):
-    with pytest.raises(InputError) as fault:
+def rejection(folder, name="iid_test_predictions.json"):
+    with pytest.raises(InputError) as error:
         read_predictions(folder / name, load_benchmark(folder), "iid_test")
-    return str(fault.value)
+    return str(error.value)
 
 
 def evaluate(folder, **limits):
-    """Evaluate as a program of its own, under ``limits`` of its resources."""
+    """Evaluate in a subprocess with the given resource ``limits``."""
 
     def limit():
         for name, value in limits.items():
@@ -53,7 +53,7 @@ def evaluate(folder, **limits):
 
 
 def bomb(path, unpacked):
-    """A gzip file of a few MB that unpacks to ``unpacked`` bytes of blanks, made in no time."""
+    """Write a gzip file of a few MB that unpacks to ``unpacked`` bytes of blanks."""
     member = gzip.compress(b" " * 10_000_000, 9)
     path.write_bytes(gzip.compress(b"[") + member * (unpacked // 10_000_000) + gzip.compress(b"]"))
 
@@ -61,20 +61,20 @@ def bomb(path, unpacked):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (os.mkfifo, "a named pipe, no regular file"),
-        (lambda path: path.mkdir(), "a folder, no regular file"),
-        (lambda path: path.symlink_to("/dev/zero"), "a device, no regular file"),
+        (os.mkfifo, "a named pipe, not a regular file"),
+        (lambda path: path.mkdir(), "a folder, not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device, not a regular file"),
         (lambda path: path.symlink_to("nowhere"), "No such file or directory"),
         (lambda path: path.symlink_to(path.name), "symbolic links"),
         (lambda path: path.symlink_to("loop"), "No such file"),
     ],
 )
-def test_what_is_no_regular_file_is_refused_at_once(folder, make, words):
+def test_anything_but_a_regular_file_is_rejected(folder, make, words):
     make(folder / "iid_test_predictions.json")
-    assert words in refused(folder)
+    assert words in rejection(folder)
 
 
-def test_a_link_to_a_file_is_as_good_as_the_file(folder):
+def test_a_link_to_a_file_is_read(folder):
     (folder / "real").mkdir()
     path = write_predictions(folder / "real", "iid_test", [[1, 1, [0, 0, 9, 9], 0.5]])
     (folder / "iid_test_predictions.json").symlink_to(path)
@@ -85,13 +85,14 @@ def test_a_link_to_a_file_is_as_good_as_the_file(folder):
 
 
 @pytest.mark.parametrize("name", ["detection/annotations_coco/x.json", "species_taxonomy.csv"])
-def test_a_pipe_in_the_benchmark_is_told(folder, name):
+def test_a_pipe_in_the_benchmark_is_reported(folder, name):
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    with pytest.raises(InputError, match="a named pipe, no regular file"):
+    with pytest.raises(InputError, match="a named pipe, not a regular file"):
         load_benchmark(folder)
 
 
+@pytest.mark.slow  # decompresses gigabytes
 def test_a_gzip_bomb_ends_in_a_message(folder):
     bomb(folder / "iid_test_predictions.json.gz", 10_000_000_000)
     done = evaluate(folder)
@@ -101,10 +102,10 @@ def test_a_gzip_bomb_ends_in_a_message(folder):
     assert not (folder / "out").exists()
 
 
-def test_a_file_of_a_terabyte_is_refused_before_it_is_read(folder):
+def test_a_file_of_a_terabyte_is_rejected_before_it_is_read(folder):
     with (folder / "iid_test_predictions.json").open("wb") as stream:
         stream.truncate(10**12)
-    assert "1,000.00 GB of text" in refused(folder)
+    assert "1,000.00 GB of text" in rejection(folder)
     with (folder / "detection/annotations_coco/train.json").open("wb") as stream:
         stream.truncate(10**12)
     with pytest.raises(InputError, match=r"train.json: found 1,000.00 GB of text"):
@@ -112,7 +113,7 @@ def test_a_file_of_a_terabyte_is_refused_before_it_is_read(folder):
 
 
 @pytest.mark.parametrize("name", ["iid_test_predictions.json", "iid_test_predictions.json.gz"])
-def test_a_file_beyond_the_memory_that_is_free_ends_in_a_message(folder, monkeypatch, name):
+def test_a_file_larger_than_free_memory_ends_in_a_message(folder, monkeypatch, name):
     rows = [record(1, 1, [i, 0, 9, 9], 0.5) for i in range(20_000)]
     text = json.dumps(rows).encode()
     (folder / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
@@ -125,11 +126,11 @@ def test_a_file_beyond_the_memory_that_is_free_ends_in_a_message(folder, monkeyp
         if fits:
             assert len(read_predictions(folder / name, benchmark, "iid_test")) == 20_000
         else:
-            with pytest.raises(InputError, match=r"of memory; 0\.01 GB are free"):
+            with pytest.raises(InputError, match=r"of memory; 0\.01 GB is free"):
                 read_predictions(folder / name, benchmark, "iid_test")
 
 
-def test_without_memory_to_list_all_faults_the_first_one_is_told(folder, monkeypatch):
+def test_the_first_problem_is_reported_if_memory_is_too_small_to_list_all(folder, monkeypatch):
     rows = [record(1, 1, [0, 0, 9, 9], 0.5) for _ in range(2_000)]
     rows[1_500]["score"] = "high"
     text = json.dumps(rows)
@@ -139,15 +140,15 @@ def test_without_memory_to_list_all_faults_the_first_one_is_told(folder, monkeyp
     for place in (reading, module):
         monkeypatch.setattr(place, "available_memory", lambda: 10 * len(text))
         monkeypatch.setattr(module, "FREELY", 0)
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         read_predictions(folder / "iid_test_predictions.json", benchmark, "iid_test")
-    message = str(fault.value)
+    message = str(error.value)
     assert "Expected `float`, got `str`" in message
     assert "records: " in message
-    assert "to list its faults" in message
+    assert "to list its problems" in message
 
 
-def test_a_limit_of_the_shell_is_the_memory_there_is(folder):
+def test_ulimit_limits_the_available_memory(folder):
     with (folder / "iid_test_predictions.json").open("wb") as stream:
         stream.truncate(300_000_000)
     done = evaluate(folder, RLIMIT_AS=1_200_000_000)
@@ -169,18 +170,18 @@ def test_a_limit_of_the_shell_is_the_memory_there_is(folder):
     ],
     ids=["braces", "one record and braces", "brackets", "unclosed", "text", "number", "nul"],
 )  # fmt: skip
-def test_text_made_to_break_a_reader_ends_in_a_message(folder, text):
+def test_malicious_text_ends_in_a_message(folder, text):
     (folder / "iid_test_predictions.json").write_bytes(text)
-    assert "iid_test_predictions.json" in refused(folder)
+    assert "iid_test_predictions.json" in rejection(folder)
 
 
-def test_a_record_without_end_is_told(folder, monkeypatch):
+def test_a_record_without_end_is_reported(folder, monkeypatch):
     monkeypatch.setattr(module, "LONGEST_RECORD", 100_000)
     monkeypatch.setattr(module, "PIECE", 10_000)
     text = '[{"image_id":1,"category_id":1,"bbox":[0,0,9,9],"score":0.5,"more":"'
     (folder / "iid_test_predictions.json").write_text(text + "x" * 300_000 + '"}]')
-    assert "bytes of text without the end of a record" in refused(folder)
-    # a long one is only an unusual record
+    assert "bytes of text without the end of a record" in rejection(folder)
+    # a long record is valid
     (folder / "iid_test_predictions.json").write_text(text + "x" * 80_000 + '"}]')
     found = read_predictions(
         folder / "iid_test_predictions.json", load_benchmark(folder), "iid_test"
@@ -188,7 +189,7 @@ def test_a_record_without_end_is_told(folder, monkeypatch):
     assert len(found) == 1
 
 
-def test_available_memory_is_the_least_of_all_limits(tmp_path, monkeypatch):
+def test_available_memory_is_the_minimum_of_all_limits(tmp_path, monkeypatch):
     assert available_memory() > 0
     monkeypatch.setattr(memory, "_machine", lambda: iter([500]))
     monkeypatch.setattr(memory, "_control_groups", lambda: iter([300, 400]))
@@ -202,7 +203,7 @@ def test_available_memory_is_the_least_of_all_limits(tmp_path, monkeypatch):
         assert stream.read() == b"text"
 
 
-def test_control_groups_of_both_versions_are_read(tmp_path, monkeypatch):
+def test_control_groups_of_versions_1_and_2_are_read(tmp_path, monkeypatch):
     real = Path.read_text
     groups = "0::/job\n4:memory:/batch/job\n"
 
@@ -227,7 +228,7 @@ def test_control_groups_of_both_versions_are_read(tmp_path, monkeypatch):
     assert sorted(memory._control_groups()) == [80]
 
 
-FAULTS = """
+PAGE_FAULTS = """
 import resource, sys
 from benchmark_eval.core.memory import keep_freed_memory
 if sys.argv[1] == "keep":
@@ -239,9 +240,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 
 
 def page_faults(how):
-    # a threshold that is set by hand does not grow with what is freed, as it does by itself
+    # an explicit threshold stays fixed, while the default grows with the freed sizes
     run = subprocess.run(
-        [sys.executable, "-c", FAULTS, how],
+        [sys.executable, "-c", PAGE_FAULTS, how],
         env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072"},
         capture_output=True,
         text=True,
@@ -256,7 +257,7 @@ def test_freed_memory_is_kept_for_the_next_allocation():
 
 
 @pytest.mark.parametrize("library", [OSError, AttributeError, TypeError])
-def test_another_c_library_changes_nothing(monkeypatch, library):
+def test_without_glibc_nothing_changes(monkeypatch, library):
     def no_library(_):
         raise library
 
@@ -265,20 +266,20 @@ def test_another_c_library_changes_nothing(monkeypatch, library):
     give_back_freed_memory()
 
 
-def test_a_library_that_refuses_one_setting_is_not_left_with_the_other(monkeypatch):
-    asked = []
+def test_a_rejected_setting_is_not_followed_by_the_other(monkeypatch):
+    calls = []
 
     class Library:
         def mallopt(self, name, value):
-            asked.append((name, value))
+            calls.append((name, value))
             return 0
 
     monkeypatch.setattr("ctypes.CDLL", lambda _: Library())
     keep_freed_memory()
-    assert asked == [(-3, 32 * 2**20)]  # what every glibc takes: HEAP_MAX_SIZE / 2 on 64 bits
+    assert calls == [(-3, 32 * 2**20)]  # accepted by every glibc: HEAP_MAX_SIZE / 2 on 64 bits
 
 
-def test_kept_memory_is_given_back_before_a_file_is_refused(monkeypatch, tmp_path):
+def test_kept_memory_is_returned_before_a_file_is_rejected(monkeypatch, tmp_path):
     given = []
     monkeypatch.setattr(reading, "give_back_freed_memory", lambda: given.append(1))
     monkeypatch.setattr(reading, "available_memory", lambda: 1_000 * len(given))

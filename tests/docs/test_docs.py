@@ -1,4 +1,4 @@
-"""What the documentation says of the repository is so, and the catalog finds what it asks for."""
+"""The documentation agrees with the repository, and the catalog finds the files it needs."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ def drawn_rules():
 
 
 @pytest.mark.workflow
-def test_the_rule_graph_is_that_of_the_rules(tmp_path):
+def test_the_rule_graph_is_up_to_date(tmp_path):
     output = Sweep.make(tmp_path).run("--rulegraph", "dot")
     names = dict(re.findall(r'^\t(\d+)\[label = "(\w+)"', output, re.M))
     arrows = re.findall(r"^\t(\d+) -> (\d+)", output, re.M)
@@ -53,7 +53,7 @@ def test_every_page_is_in_the_navigation():
     assert written <= set(named)
 
 
-def test_links_lead_somewhere_for_who_reads_the_repository():
+def test_links_in_the_repository_are_valid():
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")]
     dead = [
         (page.relative_to(ROOT).as_posix(), link)
@@ -64,34 +64,34 @@ def test_links_lead_somewhere_for_who_reads_the_repository():
     assert dead == []
 
 
-def test_the_benchs_words_stand_on_its_page():
+def test_the_performance_page_has_the_text_of_the_benchmark_script():
     text = (ROOT / "docs/performance.md").read_text()
-    for name in ("SWEEP_MEANS", "NOTHING_MEANS"):
+    for name in ("SWEEP_NOTES", "NO_OP_NOTES"):
         source = (ROOT / "benchmarks/sweep.py").read_text()
         (lines,) = re.findall(rf"^{name} = (\(.*?^\))", source, re.M | re.S)
         assert "\n".join(ast.literal_eval(lines)) in text
 
 
-def test_the_workflow_has_what_the_catalog_asks_for():
+def test_the_workflow_has_the_files_that_the_catalog_needs():
     catalog = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
     assert set(catalog) == {"usage"}
     assert set(catalog["usage"]) == {"mandatory-flags", "software-stack-deployment", "report"}
     for name in ("workflow/Snakefile", "config/README.md", "config/config.yaml", "README.md"):
         assert (ROOT / name).is_file(), name
-    # what the catalog shows of each key comes from the schema
+    # the catalog shows the descriptions of the schema
     jsonschema.validate(yaml.safe_load((ROOT / "config/config.yaml").read_text()), config_schema())
 
 
-def test_one_version_everywhere():
+def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert citation["version"] == project["version"] == benchmark_eval.__version__
     assert citation["license"] == project["license"]
 
 
-def test_the_table_of_memory_and_time_is_that_of_the_rules():
+def test_memory_and_time_on_the_cluster_page_are_those_of_the_rules():
     page = (ROOT / "docs/cluster.md").read_text()
-    told = {
+    documented = {
         rule: (int(memory.replace(",", "")), int(minutes))
         for rule, memory, minutes in re.findall(
             r"^\| `(\w+)` \| [^|]+ \| ([\d,]+) MB \| (\d+) min \|", page, re.M
@@ -105,10 +105,10 @@ def test_the_table_of_memory_and_time_is_that_of_the_rules():
             if memory and minutes:
                 found[rule] = (int(memory[1]), int(minutes[1]))
     assert len(found) >= 5
-    assert told == found
+    assert documented == found
 
 
-def test_lines_of_the_slurm_profile_are_explained():
+def test_every_setting_of_the_slurm_profile_is_explained():
     profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
     default = yaml.safe_load((ROOT / "profiles/default/config.yaml").read_text())
     page = (ROOT / "docs/cluster.md").read_text()
@@ -118,7 +118,7 @@ def test_lines_of_the_slurm_profile_are_explained():
         assert f"`{key}: {text}`" in page
 
 
-def test_no_site_stands_in_a_profile():
+def test_profiles_have_no_site_specific_settings():
     text = "".join(path.read_text() for path in ROOT.glob("profiles/*/*.yaml"))
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     assert not re.search(r"account|partition|qos|/home|/scratch", code)

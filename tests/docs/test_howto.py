@@ -1,4 +1,4 @@
-"""The recipes of docs/howto.md, run as they stand there on a small sweep."""
+"""Runs the recipes of docs/howto.md on a small sweep."""
 
 import csv
 import os
@@ -20,8 +20,8 @@ GRID = [("global_uniform", "1"), ("incremental_natural", "0.10")]
 SEEDS = (0, 1)
 ALL = {f"yolo_{condition}_s{seed}" for condition in ("gu_k1", "in_p010") for seed in SEEDS}
 AFTER = {"aggregate", "plot_sweep", "report"}
-# notes how snakemake is called instead of calling it
-NOTING = 'snakemake() { printf "%s\\n" "$@" > "$CALL"; }\n'
+# records the arguments of snakemake instead of running it
+RECORDER = 'snakemake() { printf "%s\\n" "$@" > "$CALL"; }\n'
 
 
 def recipe(title, language="bash"):
@@ -31,7 +31,7 @@ def recipe(title, language="bash"):
 
 
 class Project:
-    """A project folder as the page supposes it: from init, with predictions."""
+    """A project folder as on the page: made by init, with predictions."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -49,21 +49,21 @@ class Project:
             seeds=SEEDS,
         )
         folders = sorted((folder / "predictions").iterdir())
-        for worth, predictions in enumerate(folders):
+        for quality, predictions in enumerate(folders):
             predictions.rmdir()
-            write_predictions(predictions, parent / "BENCHMARK", worth)
+            write_predictions(predictions, parent / "BENCHMARK", quality)
         return cls(folder)
 
     def copy(self, parent):
-        """The project and the benchmark beside it, elsewhere."""
+        """A copy of the project and its benchmark in another folder."""
         shutil.copytree(self.folder.parent, parent, dirs_exist_ok=True)
         return Project(parent / "project")
 
     def follow(self, title):
-        """Run a recipe but for snakemake; the arguments that snakemake would have got."""
+        """Run a recipe without snakemake; return the arguments of snakemake."""
         call = self.folder / ".call"
         subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", NOTING + recipe(title)],
+            ["bash", "-euo", "pipefail", "-c", RECORDER + recipe(title)],
             cwd=self.folder,
             env={**os.environ, "CALL": str(call), "CLONE": CLONE},
             check=True,
@@ -75,7 +75,7 @@ class Project:
         return arguments
 
     def planned(self, title):
-        """What would run after a recipe: models, and other rules."""
+        """The models and the other rules that would run after a recipe."""
         return self.sweep.planned(*self.follow(title))
 
 
@@ -112,17 +112,17 @@ def test_replace_a_model(project):
     assert project.planned("Replace a model") == ({"yolo_gu_k1_s0"}, AFTER)
 
 
-def test_drop_a_condition(project):
-    assert project.planned("Drop a condition") == (set(), AFTER)
+def test_remove_a_condition(project):
+    assert project.planned("Remove a condition") == (set(), AFTER)
     assert "yolo_in_" not in (project.folder / "manifest.csv").read_text()
 
 
-def test_go_on_without_a_model(project):
-    assert project.planned("Go on without a model") == (set(), AFTER)
-    project.sweep.run("--dry-run", ok=False)  # without that key it is a fault
+def test_run_without_a_missing_model(project):
+    assert project.planned("Run without a missing model") == (set(), AFTER)
+    project.sweep.run("--dry-run", ok=False)  # without that key it is an error
 
 
-def test_another_version_of_the_benchmark(project):
+def test_use_another_version_of_the_benchmark(project):
     other = project.folder / "benchmark-v2"
     shutil.copytree(project.folder.parent / "BENCHMARK", other)
     taxonomy = other / "species_taxonomy.csv"
@@ -131,14 +131,14 @@ def test_another_version_of_the_benchmark(project):
     assert (models, rules) == (ALL, {"index_benchmark", *AFTER})
 
 
-def test_only_one_split(project):
+def test_score_only_one_split(project):
     for path in project.folder.glob("predictions/*/inat_test_predictions.json"):
         path.unlink()
     assert project.planned("Score only one split") == (ALL, AFTER)
 
 
-def test_predictions_from_somewhere_else(project):
-    assert project.planned("Read predictions from somewhere else") == ({"yolo_gu_k1_s0"}, AFTER)
+def test_read_predictions_from_another_folder(project):
+    assert project.planned("Read predictions from another folder") == ({"yolo_gu_k1_s0"}, AFTER)
     with (project.folder / "manifest.csv").open(newline="") as stream:
         places = {row["model_name"]: row["predictions_dir"] for row in csv.DictReader(stream)}
     assert places == dict.fromkeys(ALL, "") | {"yolo_gu_k1_s0": "elsewhere"}
@@ -151,24 +151,31 @@ def test_two_sweeps_side_by_side(project):
     assert project.sweep.planned() == (set(), set())
 
 
-def test_metrics_of_your_own(project):
-    code = recipe("Add metrics of your own", "python")
+def test_add_your_own_metrics(project):
+    code = recipe("Add your own metrics", "python")
     (project.folder / "custom_metrics.py").write_text(code)
-    arguments = project.follow("Add metrics of your own")
+    arguments = project.follow("Add your own metrics")
     assert project.sweep.planned(*arguments) == (set(), AFTER)
     project.sweep.run("tables", *arguments)
     with (project.folder / "results/aggregated/learning_curves.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["custom_iid_worst_AP_50_n"] for row in rows] == ["2", "2"]
-    assert all(float(row["custom_iid_never_named_mean"]) >= 0 for row in rows)
+    assert all(float(row["custom_iid_n_never_identified_mean"]) >= 0 for row in rows)
 
 
-def test_pass_the_results_on(project):
-    project.sweep.run(*project.follow("Pass the results on"))
+def test_read_the_results_in_a_notebook(project, monkeypatch, capsys):
+    monkeypatch.chdir(project.folder)
+    exec(recipe("Read the results in a notebook", "python"), variables := {})
+    assert variables["curves"]["n_seeds"].tolist() == [2, 2]
+    assert "iid_test" in capsys.readouterr().out
+
+
+def test_share_the_results(project):
+    project.sweep.run(*project.follow("Share the results"))
     assert (project.folder / "report.zip").stat().st_size > 100_000
 
 
-def test_find_out_why_something_runs_again(project):
+def test_find_out_why_a_job_runs_again(project):
     edit_unseen(project.folder / "predictions/yolo_gu_k1_s1/iid_test_predictions.json")
-    output = project.sweep.run(*project.follow("Find out why something runs again"))
+    output = project.sweep.run(*project.follow("Find out why a job runs again"))
     assert "results/.state/models/yolo_gu_k1_s1.json" in output

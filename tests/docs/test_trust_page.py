@@ -1,4 +1,4 @@
-"""docs/trust.md is in step with the code."""
+"""docs/trust.md agrees with the code."""
 
 import re
 from pathlib import Path
@@ -20,11 +20,11 @@ PAGE = ROOT / "docs/trust.md"
 TABLE = re.compile(r"(?<=renew with: python tests/docs/test_trust_page.py -->\n).*", re.DOTALL)
 
 
-def test_every_kind_of_finding_stands_on_the_page():
+def test_the_page_has_every_kind_of_finding():
     assert TABLE.search(PAGE.read_text()).group() == "\n" + markdown_table()
 
 
-def test_every_test_that_the_page_names_is_there():
+def test_every_test_named_on_the_page_exists():
     named = set(re.findall(r"`((?:test|check)_\w+\.py)`", PAGE.read_text()))
     assert len(named) > 10
     assert [name for name in named if not list((ROOT / "tests").rglob(name))] == []
@@ -55,7 +55,7 @@ def test_thresholds_are_those_of_the_code():
     assert f"beyond {boxes.MAX_NORMALISED:g} px" in rows["normalised boxes"]
     assert f"more than {10 * boxes.MAX_NORMALISED:g} px" in rows["normalised boxes"]
     assert (prediction_decoder.MEMORY_PER_BYTE, MEMORY_PER_BYTE) == (4, 8)
-    assert f"takes {prediction_decoder.LISTING_PER_BYTE:g} bytes a byte" in text
+    assert f"takes {prediction_decoder.LISTING_PER_BYTE:g} bytes per byte" in text
     assert f"within {prediction_decoder.LONGEST_RECORD // 2**20} MB" in text
 
 

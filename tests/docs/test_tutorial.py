@@ -1,4 +1,4 @@
-"""docs/tutorial.md as it stands: its commands are run, and what they leave is looked at."""
+"""Runs the commands of docs/tutorial.md and checks their results."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark_eval.cli.main import VERBS
+from benchmark_eval.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
@@ -18,7 +18,7 @@ SCRIPT = "\n".join(re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S))
 
 
 @pytest.mark.workflow
-def test_the_tutorial_leads_from_a_benchmark_to_a_report(tmp_path):
+def test_the_tutorial_runs_from_a_benchmark_to_a_report(tmp_path):
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     script = re.sub(r"(?<![\w/])tutorial/", f"{tmp_path}/", SCRIPT)
     ran = subprocess.run(
@@ -36,7 +36,7 @@ def test_the_tutorial_leads_from_a_benchmark_to_a_report(tmp_path):
         name = row["model_name"]
         summary = project / "results" / "models" / name / f"{name}_summary.json"
         per_split = json.loads(summary.read_text())["per_split"]
-        # named through every door: classes shifted by one would be near zero, as would be images
+        # near zero if a conversion shifted class ids or confused images
         if row["k_or_p"] == "all":
             assert per_split["iid_test"]["decomposition"]["acc_species_given_det"] > 0.25
         assert per_split["semantic_ood"]["decomposition"]["detection_recall"] > 0.5
@@ -48,10 +48,10 @@ def test_the_tutorial_leads_from_a_benchmark_to_a_report(tmp_path):
     assert "12 models of 2 architectures" in report
 
 
-def test_the_tutorial_says_only_what_it_runs():
+def test_the_commands_of_the_tutorial_exist():
     verbs = set(re.findall(r"benchmark-eval ([a-z]+)", SCRIPT))
     assert verbs == {"synth", "init", "subsets", "convert", "check"}
-    assert verbs <= set(VERBS)
+    assert verbs <= set(COMMANDS)
     assert "snakemake --cores all --directory" in SCRIPT
     for target in re.findall(r"\]\(([a-z_/]+\.(?:md|py))\)", PAGE):
         assert (ROOT / "docs" / target).is_file(), target

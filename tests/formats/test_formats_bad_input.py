@@ -1,4 +1,6 @@
-"""What is wrong in a source is told with file, record, field, likely cause; nothing is written."""
+"""Problems of a source: file, record, field and likely cause are reported; nothing is written."""
+
+import os
 
 import pytest
 from support.format_files import lay, lay_file, run, write_benchmark
@@ -16,7 +18,7 @@ def benchmark(tmp_path_factory):
 
 @pytest.fixture
 def convert(benchmark, tmp_path):
-    """Convert to prediction files and return all the faults as text; nothing may be written."""
+    """Convert to prediction files and return all problems as text; nothing may be written."""
 
     def call(source, *args, error=InputError, to=("--to", "benchmark")):
         result = run(
@@ -49,18 +51,18 @@ def results(*records):
 # --- classes ----------------------------------------------------------------------------------
 
 
-def test_unknown_class_names_come_with_the_nearest_and_how_many_boxes(convert, tmp_path):
+def test_unknown_class_names_are_reported_with_similar_names_and_box_counts(convert, tmp_path):
     text = "ips_typographus 0.9 1 1 2 2\n" * 3 + "Hylastes atter 0.5 1 1 2 2\nbeetle 1 1 1 2 2\n"
     said = convert(lay(tmp_path / "x", {"007.txt": text}), "--missing-is-empty")
     assert "3 problems" in said
     assert "class 'ips_typographus' (3 boxes, first in 007.txt line 1)" in said
     assert "did you mean 'Ips typographus'? (--rename 'ips_typographus' 'Ips typographus')" in said
     assert "did you mean 'Hylastes ater'" in said
-    assert "class 'beetle' (1 boxes, first in 007.txt line 5); expected a species of the" in said
-    assert "(no name of it is like this)" in said
+    assert "class 'beetle' (1 box, first in 007.txt line 5); expected a species of the" in said
+    assert "(no similar name in the benchmark)" in said
 
 
-def test_rename_answers_that(benchmark, tmp_path):
+def test_rename_maps_unknown_class_names(benchmark, tmp_path):
     source = lay(tmp_path / "x", {"007.txt": "ips 0.9 1 1 2 2\nIPS 0.9 1 1 2 2\n"})
     args = ("--to", "benchmark", "--benchmark-dir", benchmark, "--splits", "iid_test",
             "--missing-is-empty", "--rename", "ips", "Ips typographus")  # fmt: skip
@@ -69,30 +71,36 @@ def test_rename_answers_that(benchmark, tmp_path):
     text = (tmp_path / "out" / "iid_test_predictions.json").read_text()
     assert text.count('"category_id":3') == 2
     wrong = run(source, tmp_path / "out", *args, "--rename", "Ipps", "Ips typographus")
-    assert "no class 'Ipps' to rename" in str(wrong.exception)
+    assert "no class 'Ipps'; expected one of" in str(wrong.exception)
 
 
 @pytest.mark.parametrize(
     ("numbers", "args", "said"),
     [
-        ((1, 2), (), "3 names, which may be counted from 0 or from 1"),
-        ((0, 2), (), "counted from 0, so that 0 is 'Hylastes ater'; expected your word for it"),
-        ((1, 3), (), "counted from 1, so that 1 is 'Hylastes ater'; expected your word for it"),
+        ((1, 2), (), "3 names, which may start at 0 or at 1"),
+        (
+            (0, 2),
+            (),
+            "the first class is number 0 ('Hylastes ater'); expected confirmation: --first-class 0",
+        ),
+        (
+            (1, 3),
+            (),
+            "the first class is number 1 ('Hylastes ater'); expected confirmation: --first-class 1",
+        ),
         ((0, 3), (), "class numbers 0 to 3"),
-        ((0, 2), ("--first-class", "1"), "from 1 to 3 (counted from 0: --first-class 0)"),
-        ((1, 3), ("--first-class", "0"), "from 0 to 2 (counted from 1: --first-class 1)"),
-        ((5, 64), ("--first-class", "0"), "3 names are too few: names of another model?"),
+        ((0, 2), ("--first-class", "1"), "1 to 3 (numbers that start at 0; use --first-class 0)"),
+        ((1, 3), ("--first-class", "0"), "0 to 2 (numbers that start at 1; use --first-class 1)"),
+        ((5, 64), ("--first-class", "0"), "only 3 names, perhaps those of another model"),
     ],
 )
-def test_whether_classes_count_from_0_or_1_is_never_guessed(
-    convert, tmp_path, names, numbers, args, said
-):
+def test_the_first_class_number_is_never_guessed(convert, tmp_path, names, numbers, args, said):
     records = results(*((11, n, [1, 1, 2, 2], 0.5) for n in numbers))
     source = lay_file(tmp_path / "r.json", records)
     assert said in convert(source, "--from", "detectron2", "--names", names, *args)
 
 
-def test_an_inferred_first_class_is_taken_when_confirmed(benchmark, tmp_path, names):
+def test_an_inferred_first_class_is_used_if_confirmed(benchmark, tmp_path, names):
     source = lay_file(
         tmp_path / "r.json", results((11, 0, [1, 1, 2, 2], 0.5), (11, 2, [1, 1, 2, 2], 0.5))
     )
@@ -100,26 +108,26 @@ def test_an_inferred_first_class_is_taken_when_confirmed(benchmark, tmp_path, na
             "iid_test", "--from", "detectron2", "--names", names)  # fmt: skip
     assert run(*args, "--yes").exception is None
     assert '"category_id":7' in (tmp_path / "out" / "iid_test_predictions.json").read_text()
-    # what is ambiguous stays a question, whoever says yes
+    # --yes does not resolve ambiguous numbers
     source.write_text(source.read_text().replace('"category_id": 0', '"category_id": 1'))
-    assert "may be counted from 0 or from 1" in str(run(*args, "--yes").exception)
+    assert "may start at 0 or at 1" in str(run(*args, "--yes").exception)
 
 
-def test_yolo_text_counts_from_0_and_numbers_beyond_the_names_are_told(convert, tmp_path, names):
+def test_yolo_class_numbers_beyond_the_names_are_reported(convert, tmp_path, names):
     source = lay(tmp_path / "y", {"007.txt": "3 0.5 0.5 0.1 0.1 0.9\n1 0.5 0.5 0.1 0.1 0.9\n"})
     said = convert(source, "--names", names, "--missing-is-empty")
     assert "class numbers 1 to 3" in said
-    assert "from 0 to 2 (counted from 1: --first-class 1)" in said
+    assert "0 to 2 (numbers that start at 1; use --first-class 1)" in said
 
 
-def test_numbers_without_names(convert, tmp_path):
+def test_class_numbers_without_names(convert, tmp_path):
     source = lay(tmp_path / "y", {"007.txt": "2 0.5 0.5 0.1 0.1 0.9\n"})
     said = convert(source, "--missing-is-empty")
     assert "class numbers (2) without names" in said
     assert "--names" in said
     source = lay_file(tmp_path / "r.json", results((11, 99, [1, 1, 2, 2], 0.5)))
     said = convert(source, "--from", "detectron2", "--class-ids")
-    assert "category id 99; expected an id of the benchmark (3 to 12)" in said
+    assert "category id 99; expected a category id of the benchmark (3 to 12)" in said
     assert "class numbers of the model" in said
 
 
@@ -128,15 +136,15 @@ def test_numbers_without_names(convert, tmp_path):
     [
         ("n.txt", "", "names.txt|n.txt"),
         ("n.txt", "a\n\nb\n", 'class 2 of 3: found ""'),
-        ("n.txt", "a\nb\na\n", "'a', as class 1"),
-        ("n.yaml", "names: {a: b}\n", "expected a text file with a name a line"),
+        ("n.txt", "a\nb\na\n", "'a', a duplicate of class 1"),
+        ("n.yaml", "names: {a: b}\n", "expected class names: a text file with one name per line"),
         ("n.yaml", "names: [a, 1]\n", "class 2 of 2: found 1"),
         ("n.yaml", "names: [", "n.yaml"),
         ("n.json", "{", "n.json"),
-        ("n.json", "[]", "expected a text file with a name a line"),
+        ("n.json", "[]", "expected class names: a text file with one name per line"),
     ],
 )
-def test_lists_of_names_that_are_none(convert, tmp_path, name, content, said):
+def test_invalid_lists_of_class_names(convert, tmp_path, name, content, said):
     source = lay_file(tmp_path / "r.json", results((11, 1, [1, 1, 2, 2], 0.5)))
     found = convert(source, "--names", lay_file(tmp_path / name, content))
     assert any(part in found for part in said.split("|"))
@@ -145,56 +153,56 @@ def test_lists_of_names_that_are_none(convert, tmp_path, name, content, said):
 # --- images -----------------------------------------------------------------------------------
 
 
-def test_files_on_one_side_only(convert, tmp_path):
+def test_missing_and_unknown_images(convert, tmp_path):
     source = lay(tmp_path / "x", {"007.txt": OK, "alien.txt": OK, "42.txt": OK})
     said = convert(source)
-    assert "image 'alien': no such image" in said
+    assert "image 'alien': no matching image" in said
     assert "files of another split or another benchmark" in said
-    assert "image '42': no such image" in said
-    assert "it is an image id, not a file name" in said
+    assert "image '42': no matching image" in said
+    assert "an image id, not a file name" in said
     assert "image 'beetle-a.jpg': no file" in said
     assert "image 'c.v2.png': no file" in said
     assert "--missing-is-empty" in said
     assert "007" not in said
 
 
-def test_two_images_of_one_name(tmp_path):
+def test_images_with_the_same_name(tmp_path):
     images = {1: ("a/x.jpg", 9, 9), 2: ("b/x.jpg", 9, 9), 3: ("y.png", 9, 9)}
     folder = write_benchmark(tmp_path / "b", images=images)
     source = lay(tmp_path / "x", {"x.txt": "Ips typographus 0.9 1 1 2 2\n", "y.txt": ""})
     args = ("--benchmark-dir", folder, "--splits", "iid_test")
     result = run(source, tmp_path / "out", "--to", "benchmark", *args)
-    assert "image 'x': found 2 images it may be: a/x.jpg, b/x.jpg" in str(result.exception)
-    # and the other way: two files would have one name
+    assert "image 'x': found 2 matching images: a/x.jpg, b/x.jpg" in str(result.exception)
+    # the other direction: two output files with the same name
     gt = folder / "detection" / "annotations_coco" / "iid_test.json"
     result = run(gt, tmp_path / "y", "--to", "yolo")
-    assert "2 images whose file would be 'x'" in str(result.exception)
+    assert "2 images whose output file would be named 'x'" in str(result.exception)
     assert not (tmp_path / "y").exists()
 
 
-def test_two_entries_for_one_image(convert, tmp_path):
+def test_duplicate_entries_for_one_image(convert, tmp_path):
     box = {"scores": [0.5], "labels": ["Ips typographus"], "boxes": [[1, 1, 2, 2]]}
     source = lay_file(tmp_path / "h.json", {"007.jpg": box, "some/where/007.jpg": box})
     assert "'007.jpg' and 'some/where/007.jpg' for '007.jpg'" in convert(source)
 
 
-def test_image_ids_and_file_numbers_are_not_mixed_up(convert, tmp_path, names):
-    """Ultralytics' 42 is a file 42.jpg, COCO's 7 an image with the id 7."""
+def test_image_ids_and_numeric_file_names_are_distinguished(convert, tmp_path, names):
+    """42 in Ultralytics JSON is the file 42.jpg; 7 in COCO results is the image with id 7."""
     ultralytics = lay_file(tmp_path / "u.json", results((42, 1, [1, 1, 2, 2], 0.5)))
     said = convert(
         ultralytics, "--from", "ultralytics-json", "--names", names, "--first-class", "1"
     )
-    assert "image 42: no such image" in said
-    assert "it is an image id; Ultralytics writes the file's name" in said
+    assert "image 42: no matching image" in said
+    assert "an image id; Ultralytics writes file names" in said
     coco = lay_file(tmp_path / "c.json", results((7, 3, [1, 1, 2, 2], 0.5)))
-    assert "it is a file's name without zeros, as Ultralytics writes it" in convert(coco)
+    assert "a file name without leading zeros, as written by Ultralytics" in convert(coco)
 
 
 # --- boxes ------------------------------------------------------------------------------------
 
 
-def test_every_bad_box_is_told_where_it_stands(convert, tmp_path):
-    def dark(label, left, top, right, bottom, confidence):
+def test_invalid_boxes_are_reported_with_their_location(convert, tmp_path):
+    def darkflow(label, left, top, right, bottom, confidence):
         return {"label": label, "confidence": confidence, "topleft": {"x": left, "y": top},
                 "bottomright": {"x": right, "y": bottom}}  # fmt: skip
 
@@ -202,9 +210,9 @@ def test_every_bad_box_is_told_where_it_stands(convert, tmp_path):
         tmp_path / "d",
         {
             "007.json": [
-                dark("Ips typographus", 50, 1, 20, 30, 0.5),
-                dark("Ips typographus", 1, 1, 20, 30, 87),
-                dark("Ips typographus", 1, 1, 20, 30, 0.5) | {"confidence": None},
+                darkflow("Ips typographus", 50, 1, 20, 30, 0.5),
+                darkflow("Ips typographus", 1, 1, 20, 30, 87),
+                darkflow("Ips typographus", 1, 1, 20, 30, 0.5) | {"confidence": None},
             ],
             "beetle-a.json": [{"label": "Ips typographus", "topleft": {"x": 1}}],
             "c.v2.json": '[{"label": "Ips typographus"',
@@ -214,17 +222,17 @@ def test_every_bad_box_is_told_where_it_stands(convert, tmp_path):
     assert "beetle-a.json record 0" in said
     assert "missing required field `y`" in said
     assert "c.v2.json" in said
-    assert "half-written" in said
+    assert "truncated or damaged file" in said
     source = lay(tmp_path / "d", {"beetle-a.json": [], "c.v2.json": []})
     said = convert(source, "--from", "darkflow")
     assert "007.json record 0, box: found [50.0, 1.0, 20.0, 30.0]; expected left <= right" in said
-    assert "corners swapped, or width and height instead of right and bottom" in said
-    assert "007.json record 1, confidence: found 87.0; expected a confidence from 0 to 1" in said
-    assert "percent instead of shares" in said
+    assert "swapped corners, or width and height instead of right and bottom" in said
+    assert "007.json record 1, confidence: found 87.0; expected a number in [0, 1]" in said
+    assert "percentages" in said
     assert "007.json record 2, confidence: found NaN; expected a confidence for all boxes" in said
 
 
-def test_faults_of_every_kind_come_in_one_message(convert, tmp_path):
+def test_all_kinds_of_problems_are_reported_together(convert, tmp_path):
     files = {
         "007.xml": voc(voc_object(name="Ips typografus")),
         "beetle-a.xml": "<annotation>",
@@ -233,9 +241,9 @@ def test_faults_of_every_kind_come_in_one_message(convert, tmp_path):
     }
     said = convert(lay(tmp_path / "v", files), to=("--to", "coco"))
     for part in (
-        "beetle-a.xml: no element found",
-        "alien.xml object 1: no xmin",
-        "image 'alien': no such image",
+        "beetle-a.xml: found invalid XML: no element found",
+        "alien.xml object 1: missing xmin",
+        "image 'alien': no matching image",
         "did you mean 'Ips typographus'",
         "c.v2.xml object 1, box: found [9.0, 2.0, 3.0, 4.0]",
         "5 problems found",
@@ -244,7 +252,7 @@ def test_faults_of_every_kind_come_in_one_message(convert, tmp_path):
 
 
 def test_boxes_outside_the_image(benchmark, convert, tmp_path):
-    """007 is 200 x 100: a box may leave it by a pixel, and no more."""
+    """007 is 200 x 100 px; boxes may extend at most one pixel beyond it."""
     text = (
         "Ips typographus 0.9 0 0 201 101\n"
         "Ips typographus 0.8 -2 0 50 50\n"
@@ -264,29 +272,48 @@ def test_boxes_outside_the_image(benchmark, convert, tmp_path):
     assert '"bbox":[0.0,0.0,50.0,50.0],"score":0.8' in written
     assert '"bbox":[150.0,50.0,50.0,40.0],"score":0.7' in written
     assert '"score":0.6' not in written
-    assert "not carried over: 1 boxes wholly outside their image" in result.output
-    assert "not carried over: 2 parts of boxes outside their image, clipped" in result.output
+    assert "not carried over: 1 boxes entirely outside their image" in result.output
+    assert "not carried over: 2 parts of boxes outside their image (clipped)" in result.output
     run(*args, "keep")
     written = (tmp_path / "out" / "iid_test_predictions.json").read_text()
     assert '"bbox":[-2.0,0.0,52.0,50.0],"score":0.8' in written
 
 
-def test_pixels_for_shares_and_shares_for_pixels(convert, tmp_path, names):
+def test_pixel_and_normalised_coordinates_are_not_confused(convert, tmp_path, names):
     yolo = lay(tmp_path / "y", {"007.txt": "1 100 50 20 10 0.9\n"})
     said = convert(yolo, "--from", "yolo", "--names", names, "--missing-is-empty")
-    assert "007.txt line 1, box: found [100.0, 50.0, 20.0, 10.0]; expected centre" in said
-    assert "pixels instead of shares" in said
-    shares = lay_file(
+    assert "007.txt line 1, box: found [100.0, 50.0, 20.0, 10.0]; expected normalised" in said
+    assert "pixels instead of normalised coordinates" in said
+    normalised = lay_file(
         tmp_path / "r.json", results(*((11, 3, [0.1, 0.2, 0.5, 0.5], 0.5) for _ in range(10)))
     )
-    assert "10 boxes, none beyond 0.7 px; expected coordinates in px" in convert(shares)
+    assert "10 boxes with coordinates up to 0.7; expected pixel coordinates" in convert(normalised)
 
 
-def test_numbers_that_are_none(convert, tmp_path, names):
+@pytest.mark.parametrize("n", [1000, 2500])
+def test_problems_beyond_the_limit_are_counted(convert, tmp_path, n):
+    source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, -2, 2], 0.5)) * n)
+    said = convert(source)
+    assert f"{n:,} problems found" in said
+    assert "record 2, box: found [1.0, 1.0, -2.0, 2.0]" in said
+    assert f"{n - 3:,} more" in said
+    assert len(said) < 1000
+
+
+def test_every_kind_of_problem_is_reported_beyond_the_limit(convert, tmp_path):
+    source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, -2, 2], 7)) * 1500)
+    said = convert(source)
+    assert "3,000 problems found" in said
+    assert "1,497 more" in said
+    assert "expected width and height >= 0" in said
+    assert "expected a number in [0, 1]" in said
+
+
+def test_invalid_numbers_in_records(convert, tmp_path, names):
     bad = '[{"image_id": 11, "category_id": 3, "bbox": [1, 1, NaN, 2], "score": 0.5}, ' \
         '{"image_id": 11, "category_id": 3.5, "bbox": [1, 1, 2, 2], "score": 0.5}]'  # fmt: skip
     said = convert(lay_file(tmp_path / "r.json", bad))
-    assert "record 1, category_id: found 3.5; expected a whole number" in said
+    assert "record 1, category_id: found 3.5; expected an integer" in said
     bad = bad.replace("3.5", "3").replace('"image_id": 11, "category_id": 3,', '"image_id": 11,', 1)
     said = convert(lay_file(tmp_path / "s.json", bad), "--from", "coco-results")
     assert "record 0" in said
@@ -294,24 +321,24 @@ def test_numbers_that_are_none(convert, tmp_path, names):
     nan = '[{"image_id": 11, "category_id": 3, "bbox": [1, 1, NaN, -2], "score": 0.5}]'
     said = convert(lay_file(tmp_path / "t.json", nan))
     assert "record 0, box: found [1.0, 1.0, NaN, -2.0]; expected four finite numbers" in said
-    minus = results((11, 3, [5, 5, -2, 2], 0.5))
-    assert "expected width and height >= 0" in convert(lay_file(tmp_path / "u.json", minus))
+    negative = results((11, 3, [5, 5, -2, 2], 0.5))
+    assert "expected width and height >= 0" in convert(lay_file(tmp_path / "u.json", negative))
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("Ips 0.1 0.1 0.1 0.1 0.9", "'Ips'; expected a whole class number"),
-        ("-1 0.1 0.1 0.1 0.1 0.9", "'-1'; expected a whole class number"),
-        ("1.0 0.1 0.1 0.1 0.1 0.9", "'1.0'; expected a whole class number"),
-        ("1 0.1 0.1 0.1", "4 words; expected <class>"),
-        ("1 0.1 0.1 0.2 0.1 0.3 0.3", "7 words"),
-        ("1 0,1 0.1 0.1 0.1 0.9", "'0,1', no number"),
-        ("1 0.1 0.1 0.1 0.1 1_0", "'1_0', no number"),
+        ("Ips 0.1 0.1 0.1 0.1 0.9", "'Ips'; expected an integer class number >= 0"),
+        ("-1 0.1 0.1 0.1 0.1 0.9", "'-1'; expected an integer class number >= 0"),
+        ("1.0 0.1 0.1 0.1 0.1 0.9", "'1.0'; expected an integer class number >= 0"),
+        ("1 0.1 0.1 0.1", "4 values; expected <class>"),
+        ("1 0.1 0.1 0.2 0.1 0.3 0.3", "7 values"),
+        ("1 0,1 0.1 0.1 0.1 0.9", "'0,1', which is not a number"),
+        ("1 0.1 0.1 0.1 0.1 1_0", "'1_0', which is not a number"),
         ("1 nan 0.1 0.1 0.1 0.9", "expected four finite numbers"),
     ],
 )
-def test_lines_of_yolo_text_that_are_none(convert, tmp_path, names, line, said):
+def test_invalid_lines_of_yolo_text(convert, tmp_path, names, line, said):
     source = lay(tmp_path / "y", {"007.txt": f"1 0.5 0.5 0.1 0.1 0.9\n\n{line}\n"})
     found = convert(source, "--from", "yolo", "--names", names, "--missing-is-empty")
     assert "1 problem found" in found
@@ -319,20 +346,20 @@ def test_lines_of_yolo_text_that_are_none(convert, tmp_path, names, line, said):
     assert said in found
 
 
-def test_a_detection_without_confidence_among_others(convert, tmp_path, names):
+def test_missing_confidences(convert, tmp_path, names):
     source = lay(tmp_path / "y", {"007.txt": "1 0.5 0.5 0.1 0.1 0.9\n1 0.5 0.5 0.1 0.1\n"})
     said = convert(source, "--names", names, "--missing-is-empty")
     assert "007.txt line 2, confidence: found NaN; expected a confidence for all boxes" in said
     source = lay(tmp_path / "z", {"007.txt": "1 0.5 0.5 0.1 0.1\n"})
     said = convert(source, "--names", names, "--missing-is-empty")
-    assert "1 boxes without a confidence" in said
+    assert "1 box without a confidence" in said
     assert "Ultralytics without save_conf" in said
 
 
-def test_text_that_can_be_read_both_ways_is_asked_for(benchmark, convert, tmp_path):
+def test_ambiguous_text_is_an_error(benchmark, convert, tmp_path):
     source = lay(tmp_path / "x", {"007.txt": "Ips typographus 1 10 10 20 20\n"})
     said = convert(source, "--missing-is-empty")
-    assert "ground truth whose class names end in a number" in said
+    assert "ground truth with class names that end in a number" in said
     assert "--scores or --no-scores" in said
     args = ("--benchmark-dir", benchmark, "--splits", "iid_test", "--missing-is-empty", "--scores")
     assert run(source, tmp_path / "out", "--to", "benchmark", *args).exception is None
@@ -365,38 +392,42 @@ def voc_object(name="Ips typographus", box="xmin 1 ymin 2 xmax 3 ymax 4", more="
         ("<annotation>", "not|no element found"),
         ("", "no element found"),
         ("<html/>", "<html>; expected <annotation>"),
-        (voc(voc_object(name="")), "007.xml object 1: found an object without a name"),
-        (voc("<object><name>x</name></object>"), "object 1: no xmin, ymin, xmax, ymax"),
-        (voc(voc_object(box="xmin 1 ymin 2 xmax 3")), "object 1: no ymax"),
-        (voc(voc_object(box="xmin 1 ymin 2 xmax x ymax 4")), "bndbox/xmax: found 'x', no number"),
+        (voc(voc_object(name="")), "007.xml object 1: missing <name>"),
+        (voc("<object><name>x</name></object>"), "object 1: missing xmin, ymin, xmax, ymax"),
+        (voc(voc_object(box="xmin 1 ymin 2 xmax 3")), "object 1: missing ymax"),
+        (
+            voc(voc_object(box="xmin 1 ymin 2 xmax x ymax 4")),
+            "bndbox/xmax: found 'x', which is not a number",
+        ),
         (voc(voc_object(box="xmin 9 ymin 2 xmax 3 ymax 4")), "expected left <= right"),
         (voc(voc_object(more="<difficult>maybe</difficult>")), "'maybe'; expected 0 or 1"),
         (
             voc(voc_object(), "<size><width>400</width><height>100</height></size>"),
-            "400 x 100 px; expected 200 x 100 px as in the benchmark (boxes of a resized image)",
+            "400 x 100 px; expected 200 x 100 px, the size in the benchmark (boxes of a resized "
+            "image)",
         ),
         (
             voc(voc_object(), "<size><width>100</width><height>200</height></size>"),
-            "turned by EXIF: give --images-dir and --frame",
+            "EXIF orientation; use --images-dir and --frame",
         ),
         (voc(voc_object(name="Ips typografus")), "did you mean 'Ips typographus'"),
     ],
 )
-def test_xml(convert, tmp_path, text, said):
+def test_invalid_xml(convert, tmp_path, text, said):
     source = lay(tmp_path / "v", {"007.xml": text})
     found = convert(source, "--missing-is-empty", to=("--to", "coco"))
     assert "007" in found
     assert any(part in found for part in said.split("|"))
 
 
-def test_a_stale_filename_is_counted_and_the_files_own_name_taken(benchmark, tmp_path):
+def test_the_name_of_the_xml_file_replaces_a_stale_filename(benchmark, tmp_path):
     text = voc(voc_object()).replace("007.jpg", "old.jpg")
     result = run(
         lay(tmp_path / "v", {"007.xml": text}), tmp_path / "out.json", "--to", "coco",
         "--benchmark-dir", benchmark, "--splits", "iid_test", "--missing-is-empty",
     )  # fmt: skip
     assert result.exception is None
-    assert "1 <filename> other than the file's own name" in result.output
+    assert "1 <filename> different from the name of the file" in result.output
 
 
 # --- usage ------------------------------------------------------------------------------------
@@ -405,19 +436,29 @@ def test_a_stale_filename_is_counted_and_the_files_own_name_taken(benchmark, tmp
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--to", "benchmark"), "need benchmark_dir and splits"),
-        (("--to", "yolo", "--splits", "iid_test"), "splits need benchmark_dir"),
-        (("--to", "yolo", "--frame", "upright"), "frame needs images_dir"),
+        (("--to", "benchmark"), "require benchmark_dir and splits"),
+        (("--to", "yolo", "--splits", "iid_test"), "splits requires benchmark_dir"),
+        (("--to", "yolo", "--frame", "upright"), "frame requires images_dir"),
     ],
 )
-def test_options_that_need_others(tmp_path, args, said):
+def test_options_that_require_other_options(tmp_path, args, said):
     source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, 2, 2], 0.5)))
     result = run(source, tmp_path / "out", *args)
     assert isinstance(result.exception, UsageError)
     assert said in str(result.exception)
 
 
-def test_sources_that_are_not_there_or_of_the_wrong_kind(convert, tmp_path):
+def test_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "r.json")
+    folder = lay(tmp_path / "d", {"a.json": []})
+    os.mkfifo(folder / "b.json")
+    for source, name in ((tmp_path / "r.json", "coco-results"), (folder, "darkflow")):
+        result = run(source, tmp_path / "out.json", "--from", name, "--to", "coco")
+        assert isinstance(result.exception, InputError)
+        assert "found a named pipe" in str(result.exception)
+
+
+def test_missing_sources_and_sources_of_the_wrong_type(convert, tmp_path):
     assert "no such file" in convert(tmp_path / "none.json", error=UsageError)
     file = lay_file(tmp_path / "x.json", "[]")
     assert "expected a folder of YOLO" in convert(file, "--from", "yolo", error=UsageError)
@@ -428,7 +469,7 @@ def test_sources_that_are_not_there_or_of_the_wrong_kind(convert, tmp_path):
         assert "no ." in convert(folder, "--from", name).replace("label file", ".txt")
 
 
-def test_a_folder_with_something_in_it_is_never_written_into(benchmark, tmp_path):
+def test_a_folder_that_is_not_empty_is_never_written_to(benchmark, tmp_path):
     source = lay_file(tmp_path / "r.json", results((11, 3, [1, 1, 2, 2], 0.5)))
     target = lay(tmp_path / "labels", {"old.txt": "0 0.5 0.5 1 1\n"})
     result = run(
@@ -440,17 +481,17 @@ def test_a_folder_with_something_in_it_is_never_written_into(benchmark, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["labels", "r.json"]
 
 
-def test_ids_that_nobody_knows(tmp_path):
+def test_unknown_ids(tmp_path):
     source = lay(tmp_path / "x", {"a.txt": "Ips typographus 0.9 1 1 2 2\n"})
     result = run(source, tmp_path / "r.json", "--to", "coco-results")
     said = str(result.exception)
-    assert "images without ids; expected the benchmark and the split" in said
+    assert "images without ids; expected the benchmark and split" in said
     assert "classes without ids; expected the benchmark" in said
     result = run(source, tmp_path / "y", "--to", "yolo")
     assert "image 'a': no width and height" in str(result.exception)
 
 
-def test_sizes_that_the_annotations_do_not_have(tmp_path):
+def test_image_sizes_missing_from_the_annotations(tmp_path):
     images = {1: ("a.jpg", None, None), 2: ("b.jpg", 0, 0)}
     folder = write_benchmark(tmp_path / "b", images=images)
     source = lay(tmp_path / "y", {"a.txt": "0 0.5 0.5 1 1 0.9\n", "b.txt": ""})
@@ -460,15 +501,15 @@ def test_sizes_that_the_annotations_do_not_have(tmp_path):
         "iid_test", "--names", names_file,
     )  # fmt: skip
     said = str(result.exception)
-    assert "1 problem" in said  # b has no box and needs no size
+    assert "1 problem" in said  # b has no boxes, so its size is not required
     assert "image 'a.jpg': no width and height" in said
-    assert "give --images-dir" in said
+    assert "use --images-dir" in said
 
 
 @pytest.mark.parametrize(
     "change", ["image", "class", "repeat_image", "repeat_class", "box", "none"]
 )
-def test_coco_annotations_that_do_not_hang_together(tmp_path, change):
+def test_inconsistent_coco_annotations(tmp_path, change):
     coco = {
         "images": [{"id": 1, "file_name": "a.jpg", "width": 9, "height": 9}],
         "categories": [{"id": 1, "name": "A"}],
@@ -492,8 +533,8 @@ def test_coco_annotations_that_do_not_hang_together(tmp_path, change):
     said = {
         "image": "annotation 5, image_id: found image 2",
         "class": "annotation 5, category_id: found category 2",
-        "repeat_image": "image 1, 'a.jpg', a second time",
-        "repeat_class": "category 2, 'A', a second time",
+        "repeat_image": "a duplicate of image 1, 'a.jpg'",
+        "repeat_class": "a duplicate of category 2, 'A'",
         "box": "annotations record 0",
         "none": "no list of categories",
     }

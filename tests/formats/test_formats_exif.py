@@ -1,4 +1,4 @@
-"""Images that EXIF turns: boxes given in one frame, written in the other, checked with pixels."""
+"""Images with an EXIF orientation: boxes are converted between frames, checked with pixels."""
 
 import json
 
@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 from support.format_files import lay, lay_file, run, write_benchmark
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.formats.images import turn_corners
+from benchmark_eval.formats.images import reorient_corners
 
 ORIENTATION = 0x0112
 BOX = (3, 5, 10, 9)
@@ -18,7 +18,7 @@ BOX = (3, 5, 10, 9)
 
 
 def save(path, orientation, size=(20, 12), box=BOX):
-    """An image with a white patch, stored as it is, and an EXIF orientation beside it."""
+    """Save an image with a white patch and an EXIF orientation."""
     pixels = np.zeros((size[1], size[0]), np.uint8)
     pixels[box[1] : box[3], box[0] : box[2]] = 255
     picture = Image.fromarray(pixels)
@@ -31,46 +31,48 @@ def save(path, orientation, size=(20, 12), box=BOX):
 
 
 def patch(picture):
-    """Where the white patch lies on an image."""
+    """Corners of the white patch."""
     rows, columns = np.nonzero(np.asarray(picture) > 127)
     return (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_boxes_turn_as_pillow_turns_pixels(tmp_path, orientation):
+def test_boxes_are_reoriented_like_pixels(tmp_path, orientation):
     path = save(tmp_path / "x.png", orientation)
     with Image.open(path) as picture:
         assert patch(picture) == BOX
-        shown = ImageOps.exif_transpose(picture)
-    found = turn_corners(np.array([BOX], float), np.array([orientation]), np.array([[20.0, 12.0]]))
-    assert found.tolist() == [list(patch(shown))]
-    back = turn_corners(found, -np.array([orientation]), np.array([shown.size], float))
+        upright = ImageOps.exif_transpose(picture)
+    found = reorient_corners(
+        np.array([BOX], float), np.array([orientation]), np.array([[20.0, 12.0]])
+    )
+    assert found.tolist() == [list(patch(upright))]
+    back = reorient_corners(found, -np.array([orientation]), np.array([upright.size], float))
     assert back.tolist() == [list(BOX)]
 
 
 @given(
     st.lists(st.tuples(st.integers(2, 8), *(st.integers(0, 10**6) for _ in range(4))), min_size=1)
 )
-def test_a_turn_and_its_way_back(boxes):
+def test_reorientation_is_invertible(boxes):
     columns = np.array(boxes)
     orientation = columns[:, 0]
     near, far = columns[:, 1:3] / 1000, columns[:, 3:] / 1000
     corners = np.concatenate([np.minimum(near, far), np.maximum(near, far)], axis=1)
     sizes = np.tile([1200.5, 1000.25], (len(columns), 1))
-    shown = np.where((orientation >= 5)[:, None], sizes[:, ::-1], sizes)
-    there = turn_corners(corners, orientation, sizes)
-    assert (there[:, :2] <= there[:, 2:]).all()
-    assert turn_corners(there, -orientation, shown).tolist() == corners.tolist()
+    upright_sizes = np.where((orientation >= 5)[:, None], sizes[:, ::-1], sizes)
+    upright = reorient_corners(corners, orientation, sizes)
+    assert (upright[:, :2] <= upright[:, 2:]).all()
+    assert reorient_corners(upright, -orientation, upright_sizes).tolist() == corners.tolist()
 
 
 def setting(tmp_path, orientation, annotated, size=(20, 12)):
-    """A benchmark of one image of ``annotated`` size, its file, and YOLO labels as shown."""
+    """A benchmark of one image of ``annotated`` size, its file, and YOLO labels (upright)."""
     folder = write_benchmark(tmp_path / "b", images={11: ("x.png", *annotated)})
     images = folder / "detection" / "images" / "iid_test"
     with Image.open(save(images / "x.png", orientation, size)) as picture:
-        shown = ImageOps.exif_transpose(picture)
-    left, top, right, bottom = patch(shown)
-    width, height = shown.size
+        upright = ImageOps.exif_transpose(picture)
+    left, top, right, bottom = patch(upright)
+    width, height = upright.size
     line = (
         f"0 {(left + right) / 2 / width} {(top + bottom) / 2 / height} "
         f"{(right - left) / width} {(bottom - top) / height} 0.9\n"
@@ -79,7 +81,7 @@ def setting(tmp_path, orientation, annotated, size=(20, 12)):
     names = lay_file(tmp_path / "names.txt", "Ips typographus\n")
     args = [labels, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder, "--splits",
             "iid_test", "--names", names, "--images-dir", images]  # fmt: skip
-    return args, patch(shown)
+    return args, patch(upright)
 
 
 def written(tmp_path):
@@ -89,41 +91,41 @@ def written(tmp_path):
 
 
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])
-def test_annotations_as_stored_boxes_as_shown(tmp_path, orientation):
-    """The annotations' size says that they lie as stored; Ultralytics saw the image upright."""
+def test_upright_boxes_with_stored_annotations(tmp_path, orientation):
+    """The size in the annotations is that of the stored image; boxes are upright."""
     args, _ = setting(tmp_path, orientation, (20, 12))
     assert run(*args, "--frame", "upright").exception is None
     assert written(tmp_path) == BOX
 
 
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])
-def test_annotations_as_shown_boxes_as_shown(tmp_path, orientation):
-    args, shown = setting(tmp_path, orientation, (12, 20))
+def test_upright_boxes_with_upright_annotations(tmp_path, orientation):
+    args, upright = setting(tmp_path, orientation, (12, 20))
     assert run(*args, "--frame", "upright").exception is None
-    assert written(tmp_path) == shown
+    assert written(tmp_path) == upright
 
 
 @pytest.mark.parametrize("orientation", [2, 3, 4])
-def test_where_sizes_do_not_tell_the_user_says(tmp_path, orientation):
-    args, shown = setting(tmp_path, orientation, (20, 12))
+def test_the_target_frame_is_required_if_sizes_do_not_determine_it(tmp_path, orientation):
+    args, upright = setting(tmp_path, orientation, (20, 12))
     said = str(run(*args, "--frame", "upright").exception)
-    assert "1 turned images whose size does not tell" in said
+    assert "1 image with an EXIF orientation and the same size in both frames" in said
     assert "--to-frame" in said
     assert run(*args, "--frame", "upright", "--to-frame", "stored").exception is None
     assert written(tmp_path) == BOX
     assert run(*args, "--frame", "upright", "--to-frame", "upright").exception is None
-    assert written(tmp_path) == shown
+    assert written(tmp_path) == upright
 
 
-def test_turned_images_are_never_passed_over_in_silence(tmp_path):
+def test_exif_orientations_are_never_ignored_silently(tmp_path):
     args, _ = setting(tmp_path, 6, (20, 12))
     said = str(run(*args).exception)
-    assert "1 images that EXIF turns ('x.png' first)" in said
+    assert "1 image with an EXIF orientation (first: 'x.png')" in said
     assert "--frame upright or --frame stored" in said
     assert not (tmp_path / "out").exists()
 
 
-def test_without_turned_images_there_is_no_question(tmp_path):
+def test_no_frame_is_required_without_exif_orientations(tmp_path):
     args, _ = setting(tmp_path, 1, (20, 12))
     result = run(*args)
     assert result.exception is None
@@ -131,15 +133,15 @@ def test_without_turned_images_there_is_no_question(tmp_path):
     assert "EXIF" not in result.output
 
 
-def test_sizes_come_from_the_files_where_the_annotations_have_none(tmp_path):
-    args, shown = setting(tmp_path, 6, (None, None))
+def test_missing_sizes_are_read_from_the_images(tmp_path):
+    args, upright = setting(tmp_path, 6, (None, None))
     assert run(*args, "--frame", "upright").exception is None
-    assert written(tmp_path) == shown  # boxes stay as the source saw them
+    assert written(tmp_path) == upright  # boxes stay in the frame of the source
     assert run(*args, "--frame", "upright", "--to-frame", "stored").exception is None
     assert written(tmp_path) == BOX
 
 
-def test_other_sizes_and_missing_or_broken_files_are_told_together(tmp_path):
+def test_wrong_sizes_and_missing_or_broken_images_are_reported_together(tmp_path):
     images = {1: ("a.png", 20, 12), 2: ("b.png", 99, 99), 3: ("c.png", 5, 5), 4: ("d.jpg", 5, 5)}
     folder = write_benchmark(tmp_path / "b", images=images)
     files = tmp_path / "images"
@@ -157,11 +159,11 @@ def test_other_sizes_and_missing_or_broken_files_are_told_together(tmp_path):
     said = str(result.exception)
     assert "image 'b.png': found 99 x 99 px in the annotations, 20 x 12 px in the file" in said
     assert "image 'c.png': no file" in said
-    assert "image 'd.jpg': found cannot identify image file" in said
+    assert "image 'd.jpg': found an unreadable image (cannot identify image file" in said
 
 
-def test_yolo_labels_of_a_folder_of_images_without_a_benchmark(tmp_path):
-    """Sizes from the images alone: labels to ground truth in XML."""
+def test_yolo_labels_with_images_and_without_a_benchmark(tmp_path):
+    """Convert labels to XML ground truth with sizes read from the images."""
     save(tmp_path / "images" / "x.png", 0)
     labels = lay(tmp_path / "labels", {"x.txt": "0 0.5 0.5 0.5 0.5\n", "classes.txt": "A b\n"})
     result = run(labels, tmp_path / "xml", "--to", "voc-xml", "--images-dir", tmp_path / "images")

@@ -1,4 +1,4 @@
-"""Hand-made files of every format, through the command line, to values worked out by hand."""
+"""Example files of every format, converted by the command line, with known results."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.predictions import read_predictions
 
 MODEL_CLASSES = ("Hylastes ater", "Hylastes opacus", "Ips typographus")
-"""A model's own order: its 0 is category 7, its 1 is 8, its 2 is 3."""
+"""The order of a model: class 0 is category 7, class 1 is 8, class 2 is 3."""
 
 # image id, category id, x, y, w, h, score
 EXPECTED = [
@@ -65,7 +65,7 @@ def to_benchmark(source, out, benchmark, *args):
     )
     if result.exception is not None:
         raise result.exception
-    # what was written is what the evaluation reads
+    # the evaluation can read the file
     read = read_predictions(
         out / "iid_test_predictions.json", load_benchmark(benchmark), "iid_test"
     )
@@ -90,10 +90,10 @@ def test_ultralytics_save_txt(benchmark, tmp_path, names):
     )
     assert records == [EXPECTED[2], *EXPECTED[:2]]  # files in the order of their names
     assert "3 boxes on 3 images: yolo -> benchmark" in report
-    assert "count from 0, as YOLO text does by definition" in report
+    assert "class numbers are 0-based, as defined by YOLO text" in report
 
 
-def test_yolo_takes_the_names_that_lie_beside_it(benchmark, tmp_path):
+def test_yolo_uses_classes_txt_in_the_same_folder(benchmark, tmp_path):
     labels = lay(
         tmp_path / "labels",
         {
@@ -115,7 +115,7 @@ ULTRALYTICS = [
 
 
 def test_ultralytics_save_json(benchmark, tmp_path, names):
-    """image_id 7 is the file 007.jpg, not an image id; classes count from 1 in newer releases."""
+    """image_id 7 is the file 007.jpg, not an image id; newer releases use 1-based classes."""
     source = lay_file(tmp_path / "predictions.json", ULTRALYTICS)
     records, report = to_benchmark(
         source, tmp_path / "out", benchmark, "--names", names, "--first-class", "1"
@@ -130,7 +130,7 @@ def test_ultralytics_save_json(benchmark, tmp_path, names):
     assert records == EXPECTED
 
 
-def test_ultralytics_file_name_goes_before_image_id(benchmark, tmp_path, names):
+def test_ultralytics_file_name_takes_precedence_over_image_id(benchmark, tmp_path, names):
     newer = [{**ULTRALYTICS[2], "image_id": 999, "file_name": "007.jpg"}]
     source = lay_file(tmp_path / "p.json", newer)
     records, _ = to_benchmark(
@@ -145,7 +145,7 @@ RESULTS = [
 ]
 
 
-def test_detectron2_with_the_benchmarks_ids(benchmark, tmp_path):
+def test_detectron2_with_category_ids(benchmark, tmp_path):
     records = [{**r, "segmentation": {"size": [1, 1], "counts": "0"}} for r in RESULTS]
     source = lay_file(tmp_path / "coco_instances_results.json", records)
     found, report = to_benchmark(
@@ -155,7 +155,7 @@ def test_detectron2_with_the_benchmarks_ids(benchmark, tmp_path):
     assert "not carried over: 3 masks (segmentation)" in report
 
 
-def test_detectron2_with_numbers_of_the_model(benchmark, tmp_path, names):
+def test_detectron2_with_class_numbers(benchmark, tmp_path, names):
     row = {7: 0, 8: 1, 3: 2}
     source = lay_file(
         tmp_path / "r.json", [{**r, "category_id": row[r["category_id"]]} for r in RESULTS]
@@ -167,7 +167,7 @@ def test_detectron2_with_numbers_of_the_model(benchmark, tmp_path, names):
     assert found == EXPECTED
 
 
-def test_coco_results_pass_unchanged(benchmark, tmp_path):
+def test_coco_results_are_unchanged(benchmark, tmp_path):
     source = lay_file(tmp_path / "r.json", [{**RESULTS[0], "image_id": 11.0}, *RESULTS[1:]])
     found, report = to_benchmark(source, tmp_path / "out", benchmark)
     assert found == EXPECTED
@@ -209,7 +209,7 @@ def test_huggingface_by_image_id_and_pipeline(benchmark, tmp_path, names):
 
 
 class Tensor:
-    """What a framework's array looks like from here: something numpy can read."""
+    """Stand-in for a framework's tensor: an object that numpy can convert."""
 
     def __init__(self, values):
         self.values = values
@@ -218,7 +218,7 @@ class Tensor:
         return np.asarray(self.values, dtype)
 
 
-def test_huggingface_arrays_in_a_program(benchmark, tmp_path):
+def test_huggingface_arrays_from_python(benchmark, tmp_path):
     results = {
         11: {
             "scores": Tensor([0.9, 0.25]),
@@ -250,14 +250,14 @@ def test_huggingface_arrays_in_a_program(benchmark, tmp_path):
     assert "1 scores, 0 labels, 1 boxes" in str(caught.value)
 
 
-def test_the_program_on_the_page_is_right(benchmark, tmp_path, monkeypatch):
+def test_the_example_in_the_documentation_runs(benchmark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels = dict(enumerate(MODEL_CLASSES))
     lay_file(tmp_path / "config.json", {"id2label": labels})
-    (tmp_path / "predictions" / "m1").mkdir(parents=True)
     page = (Path(__file__).parents[2] / "docs" / "convert.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-    results = {12: {"scores": [0.5], "labels": [1], "boxes": [[10.5, 20.25, 110.5, 70.25]]}}
+    found = {"scores": [0.5], "labels": [1], "boxes": [[10.5, 20.25, 110.5, 70.25]]}
+    results = {12: {key: np.array(values) for key, values in found.items()}}
     exec(program, {"BENCHMARK": benchmark, "results": results})
     assert predictions(tmp_path / "predictions" / "m1") == [EXPECTED[2]]
 
@@ -310,7 +310,7 @@ VOC = """<?xml version="1.0"?>
 
 
 def test_pascal_voc_xml_to_coco_annotations(benchmark, tmp_path):
-    """Pixels from 1, both ends included: 101..400 is 300 px from 100 to 400."""
+    """1-based inclusive pixels: 101..400 is 300 px, from 100 to 400."""
     source = lay(tmp_path / "xml", {"beetle-a.xml": VOC})
     result = run(
         source, tmp_path / "gt.json", "--to", "coco", "--benchmark-dir", benchmark, "--splits",
@@ -335,7 +335,7 @@ def test_pascal_voc_xml_to_coco_annotations(benchmark, tmp_path):
     assert "corners are voc in the source" in result.output
 
 
-# --- the other way ----------------------------------------------------------------------------
+# --- from the benchmark ------------------------------------------------------------------------
 
 
 def from_benchmark(benchmark, tmp_path, target, *args):
@@ -353,7 +353,7 @@ def text_of(folder):
     return {p.name: p.read_text() for p in sorted(folder.iterdir())}
 
 
-def test_to_yolo_in_the_order_of_the_model(benchmark, tmp_path, names):
+def test_to_yolo_with_given_class_order(benchmark, tmp_path, names):
     report = from_benchmark(
         benchmark, tmp_path, tmp_path / "y", "--to", "yolo", "--to-names", names
     )
@@ -366,7 +366,7 @@ def test_to_yolo_in_the_order_of_the_model(benchmark, tmp_path, names):
     assert "not carried over: 3 image ids" in report
 
 
-def test_to_xyxy_text_by_the_voc_pixel_rule(benchmark, tmp_path):
+def test_to_xyxy_text_with_inclusive_pixels(benchmark, tmp_path):
     from_benchmark(
         benchmark, tmp_path, tmp_path / "x", "--to", "xyxy-text", "--to-pixels", "inclusive"
     )
@@ -404,11 +404,11 @@ def test_to_darkflow_huggingface_and_ultralytics(benchmark, tmp_path, names):
     records = json.loads((tmp_path / "u" / "p.json").read_text())
     assert [{k: v for k, v in r.items() if k != "file_name"} for r in records] == ULTRALYTICS
     assert (tmp_path / "u" / "classes.txt").read_text().split("\n")[:-1] == list(MODEL_CLASSES)
-    assert "which is written beside them" in report
+    assert "which is written alongside" in report
 
 
-def test_ground_truth_of_a_subset_becomes_training_labels(tmp_path):
-    """Crowd has no place in YOLO labels: it is left out, and said."""
+def test_training_labels_from_a_subset(tmp_path):
+    """YOLO labels cannot represent crowd regions: they are dropped and counted."""
     coco = {
         "images": [{"id": 1, "file_name": "x.jpg", "width": 100, "height": 100},
                    {"id": 2, "file_name": "y.jpg", "width": 100, "height": 100}],
@@ -423,8 +423,8 @@ def test_ground_truth_of_a_subset_becomes_training_labels(tmp_path):
     assert text_of(tmp_path / "labels") == {
         "classes.txt": "A a\nB b\n", "x.txt": "1 0.25 0.25 0.5 0.5\n", "y.txt": "",
     }  # fmt: skip
-    assert "1 boxes on 2 images: coco -> yolo" in result.output
-    assert "not carried over: 1 crowd or difficult boxes, left out" in result.output
+    assert "1 box on 2 images: coco -> yolo" in result.output
+    assert "not carried over: 1 crowd or difficult boxes" in result.output
 
 
 def test_map_tool_ground_truth_with_difficult(tmp_path):
@@ -439,10 +439,10 @@ def test_map_tool_ground_truth_with_difficult(tmp_path):
     assert text_of(tmp_path / "again") == gt
 
 
-# --- the dispatcher ---------------------------------------------------------------------------
+# --- format detection --------------------------------------------------------------------------
 
 
-def test_the_format_is_found_by_file_type_and_content(tmp_path):
+def test_the_format_is_detected_by_suffix_and_content(tmp_path):
     cases = {
         "voc-xml": lay(tmp_path / "v", {"a.xml": VOC}),
         "darkflow": lay(tmp_path / "d", DARKFLOW),
@@ -459,21 +459,21 @@ def test_the_format_is_found_by_file_type_and_content(tmp_path):
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"a.xml": VOC, "a.json": []}, ".json, .xml files"),
+        ({"a.xml": VOC, "a.json": []}, ".json and .xml files"),
         ({"a.txt": "", "b.txt": "\n"}, "only empty text files"),
-        ({"a.json": [{"x": 1}]}, "not darkflow's"),
+        ({"a.json": [{"x": 1}]}, "not in darkflow format"),
         ({"notes.md": ""}, "no .xml, .json or .txt file"),
     ],
 )
-def test_a_format_that_cannot_be_told_is_asked_for(tmp_path, files, said):
-    with pytest.raises(UsageError, match=r"say which it is: --from") as caught:
+def test_an_ambiguous_format_is_an_error(tmp_path, files, said):
+    with pytest.raises(UsageError, match=r"specify the format with --from") as caught:
         detect_format(lay(tmp_path / "f", files))
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"a": 1}', "[1]", "[[", '"x"', '[{"a": 1}]'])
-def test_json_of_no_known_shape(tmp_path, content):
-    with pytest.raises(UsageError, match="say which it is: --from"):
+def test_json_of_unknown_structure(tmp_path, content):
+    with pytest.raises(UsageError, match="specify the format with --from"):
         detect_format(lay_file(tmp_path / "f.json", content))
 
 
@@ -492,11 +492,11 @@ def test_json_of_no_known_shape(tmp_path, content):
         ("coco.json", {"categories": [{"id": 5, "name": "A a"}, {"id": 2, "name": "B b"}]}),
     ],
 )
-def test_class_names_from_what_frameworks_leave(tmp_path, name, content):
+def test_class_names_from_files_of_frameworks(tmp_path, name, content):
     assert read_class_names(lay_file(tmp_path / name, content)).names == ("B b", "A a")
 
 
-def test_image_lookup_of_the_harness(benchmark):
+def test_image_lookup(benchmark):
     lookup = build_image_lookup(benchmark, "iid_test")
     folder = benchmark / "detection" / "images" / "iid_test"
     assert lookup == {i: folder / name for i, (name, _, _) in IMAGES.items()}
@@ -514,7 +514,7 @@ def test_several_splits_in_one_call(tmp_path):
     assert result.exception is None
     assert result.output.count("xyxy-text -> benchmark") == 2
     assert predictions(tmp_path / "out", "inat_test") == [EXPECTED[2], *EXPECTED[:2]]
-    # a fault in one split: nothing of the other is written
+    # a problem in one split: the other is not written either
     (tmp_path / "runs" / "inat_test" / "alien.txt").write_text("Ips typographus 1 1 1 2 2\n")
     (tmp_path / "out" / "iid_test_predictions.json").write_text("old")
     result = run(*args)
@@ -526,7 +526,7 @@ def test_the_command_line_lists_every_format():
     assert list(FORMAT_NAMES) == list(FORMATS)
 
 
-def test_the_library_returns_what_the_command_prints(benchmark, tmp_path):
+def test_the_library_returns_the_report(benchmark, tmp_path):
     (report,) = convert_annotations(
         lay(tmp_path / "x", XYXY), tmp_path / "out", to_format="benchmark",
         benchmark_dir=benchmark, splits="iid_test",

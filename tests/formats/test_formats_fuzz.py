@@ -1,4 +1,4 @@
-"""Damaged files of every format end in a known error or in valid boxes, never in a traceback."""
+"""Damaged files of every format give a known error or valid boxes, never another exception."""
 
 import json
 
@@ -11,6 +11,8 @@ from benchmark_eval.core.errors import BenchmarkEvalError
 from benchmark_eval.formats import FORMATS, Options, detect_format, read_boxes, split_images
 from benchmark_eval.formats.options import ClassNames
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
+
+pytestmark = pytest.mark.slow  # property tests
 
 CORNERS = {"topleft": {"x": 1, "y": 2}, "bottomright": {"x": 30, "y": 40}}
 BOX = {"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}
@@ -64,7 +66,7 @@ def options(tmp_path_factory):
 
 
 def paths(tree, at=()):
-    """Every place in a JSON tree."""
+    """The path of every value in a JSON tree."""
     inner = []
     if isinstance(tree, dict):
         inner = list(tree.items())
@@ -75,7 +77,7 @@ def paths(tree, at=()):
 
 @st.composite
 def damaged(draw, name):
-    """The text of a source with one to three faults in it."""
+    """The text of a source with one to three random edits."""
     source = SOURCES[name]
     for _ in range(draw(st.integers(1, 3))):
         if isinstance(source, str) or draw(st.booleans()):
@@ -103,20 +105,20 @@ def damaged(draw, name):
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_damage_is_told_or_harmless(tmp_path_factory, options, name, data):
+def test_damaged_files_are_reported_or_valid(tmp_path_factory, options, name, data):
     text = data.draw(damaged(name)).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     folder = tmp_path_factory.mktemp("fuzz")
     place = lay_file(folder / "x.json", text)
-    if FORMATS[name].place == "folder":
+    if FORMATS[name].container == "folder":
         place = lay(folder / "x", {f"007{SUFFIX.get(name, '.txt')}": text})
     try:
         boxes, _ = read_boxes(place, name, options)
-    except BenchmarkEvalError as fault:
-        assert str(fault)
+    except BenchmarkEvalError as error:
+        assert str(error)
     else:
         assert len(boxes) == len(boxes.score) == len(boxes.corners)
         assert (boxes.size >= 0).all()
     try:
         assert detect_format(place) in FORMATS
-    except BenchmarkEvalError as fault:
-        assert "--from" in str(fault)
+    except BenchmarkEvalError as error:
+        assert "--from" in str(error)

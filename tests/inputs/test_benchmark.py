@@ -1,4 +1,4 @@
-"""Reading the benchmark: columns, faults, the index."""
+"""Reading the benchmark: columns, problems, the index."""
 
 import json
 
@@ -61,7 +61,7 @@ def test_training_counts_are_distinct_images_and_objects_by_species(tmp_path):
     assert benchmark.train.n_objects.tolist() == [2, 1, 1]
 
 
-def test_area_is_read_as_given_and_computed_where_absent(tmp_path):
+def test_area_is_read_from_the_file_and_computed_if_missing(tmp_path):
     small(tmp_path)
     path = tmp_path / ANNOTATIONS / "iid_test.json"
 
@@ -73,7 +73,7 @@ def test_area_is_read_as_given_and_computed_where_absent(tmp_path):
     assert load_benchmark(tmp_path).split("iid_test").area.tolist() == [100.0, 7.5, 4.0]
 
 
-def test_a_blank_rank_equals_nothing_and_any_spelling_of_missing_is_blank(tmp_path):
+def test_blank_ranks_never_match_and_every_spelling_of_missing_is_blank(tmp_path):
     small(tmp_path)
     (tmp_path / "species_taxonomy.csv").write_text(
         "scientificName,subfamily,tribe,genus\n"
@@ -88,7 +88,7 @@ def test_a_blank_rank_equals_nothing_and_any_spelling_of_missing_is_blank(tmp_pa
     assert categories.distance_band == ("", "", "")
 
 
-def test_index_gives_the_benchmark_back_and_the_same_bytes(tmp_path):
+def test_index_round_trip_and_identical_bytes(tmp_path):
     folder = small(tmp_path / "b")
     loaded = load_benchmark(folder)
     write_index(folder, tmp_path / "one.npz")
@@ -108,14 +108,14 @@ def test_index_gives_the_benchmark_back_and_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 10, 500])
-def test_a_truncated_index_is_told(tmp_path, size):
+def test_a_truncated_index_is_reported(tmp_path, size):
     write_index(small(tmp_path / "b"), tmp_path / "i.npz")
     (tmp_path / "i.npz").write_bytes((tmp_path / "i.npz").read_bytes()[:size])
     with pytest.raises(InputError, match="delete it and run again"):
         read_index(tmp_path / "i.npz")
 
 
-def test_an_index_of_another_version_is_refused(tmp_path, monkeypatch):
+def test_an_index_of_another_version_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmark_eval.inputs.benchmark_index.INDEX_VERSION", 999)
     write_index(small(tmp_path / "b"), tmp_path / "i.npz")
     monkeypatch.undo()
@@ -123,7 +123,7 @@ def test_an_index_of_another_version_is_refused(tmp_path, monkeypatch):
         read_index(tmp_path / "i.npz")
 
 
-def test_a_split_without_a_file_is_a_usage_error_that_lists_the_others(tmp_path):
+def test_a_missing_split_is_a_usage_error_that_lists_the_others(tmp_path):
     with pytest.raises(UsageError, match=r"inat_test.*iid_test, train"):
         load_benchmark(small(tmp_path)).split("inat_test")
 
@@ -139,7 +139,7 @@ def set_first(kind, **fields):
         (set_first("annotations", bbox=[0, 0, 1]), "four finite numbers"),
         (set_first("annotations", bbox=[0, 0, 1, None]), "four finite numbers"),
         (set_first("annotations", area=-1), "finite area"),
-        (set_first("annotations", area="big"), "a number of px"),
+        (set_first("annotations", area="big"), "a number (px)"),
         (set_first("annotations", iscrowd=2), "0 or 1"),
         (set_first("annotations", iscrowd=10**400), "0 or 1"),
         (set_first("annotations", bbox=[0, 0, 10**400, 5]), "annotation 1, bbox"),
@@ -149,53 +149,53 @@ def set_first(kind, **fields):
         (set_first("images", width=10**400), "image record 0, width"),
         (set_first("categories", id=2**63), "category record 0, id"),
         (set_first("annotations", image_id=77), "image 77"),
-        (set_first("annotations", image_id="9"), "an integer"),
+        (set_first("annotations", image_id="9"), "a 64-bit integer"),
         (set_first("annotations", category_id=77), "category 77"),
         (set_first("annotations", id=2), "annotation id 2 used twice"),
         (set_first("images", id=4), "image id 4 used twice"),
-        (set_first("images", width="wide"), "a number of px"),
+        (set_first("images", width="wide"), "a number (px)"),
         (set_first("categories", name=5), "name"),
         (set_first("categories", id=1), "category id 1 used twice"),
         (lambda tree: tree.pop("annotations"), "a list of annotations"),
         (lambda tree: tree["annotations"].append(5), "a JSON object"),
     ],
 )
-def test_faults_of_an_annotation_file_are_told(tmp_path, change, words):
+def test_problems_of_an_annotation_file_are_reported(tmp_path, change, words):
     small(tmp_path)
     edit(tmp_path / ANNOTATIONS / "iid_test.json", change)
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         load_benchmark(tmp_path)
-    assert words in str(fault.value)
-    assert "iid_test.json" in str(fault.value)
+    assert words in str(error.value)
+    assert "iid_test.json" in str(error.value)
 
 
-def test_an_integer_of_5000_digits_is_a_fault_of_its_annotation(tmp_path):
+def test_an_integer_of_5000_digits_is_a_problem_of_its_annotation(tmp_path):
     small(tmp_path)
     path = tmp_path / ANNOTATIONS / "iid_test.json"
     edit(path, set_first("annotations", id="LONG"))
     path.write_text(path.read_text().replace('"LONG"', "1" * 5000))
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         load_benchmark(tmp_path)
-    (problem,) = fault.value.problems
+    (problem,) = error.value.problems
     assert (problem.kind, problem.field) == ("id-type", "id")
     assert problem.found == "an integer of 5,000 digits"
 
 
-def test_an_annotation_file_nested_too_deeply_is_told(tmp_path):
+def test_an_annotation_file_nested_too_deeply_is_reported(tmp_path):
     small(tmp_path)
     (tmp_path / ANNOTATIONS / "iid_test.json").write_text('{"images": ' + "[" * 100_000)
     with pytest.raises(InputError, match="nested too deeply"):
         load_benchmark(tmp_path)
 
 
-def test_faults_of_all_files_come_together(tmp_path):
+def test_problems_of_all_files_are_reported_together(tmp_path):
     small(tmp_path)
     for split in ("iid_test", "train"):
         edit(tmp_path / ANNOTATIONS / f"{split}.json", set_first("annotations", area=-1))
     (tmp_path / "species_taxonomy.csv").write_text("scientificName,genus\n")
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         load_benchmark(tmp_path)
-    assert [p.file.rpartition("/")[2] for p in fault.value.problems] == [
+    assert [p.file.rpartition("/")[2] for p in error.value.problems] == [
         "species_taxonomy.csv",
         "iid_test.json",
         "train.json",
@@ -217,17 +217,17 @@ def test_faults_of_all_files_come_together(tmp_path):
         (b"scientificName,subfamily,tribe,genus\n\xff,b,c,d\n", "UTF-8"),
     ],
 )
-def test_faults_of_the_taxonomy_are_told(tmp_path, text, words):
+def test_problems_of_the_taxonomy_are_reported(tmp_path, text, words):
     small(tmp_path)
     (tmp_path / "species_taxonomy.csv").write_bytes(
         text if isinstance(text, bytes) else text.encode()
     )
-    with pytest.raises(InputError, match="species_taxonomy") as fault:
+    with pytest.raises(InputError, match="species_taxonomy") as error:
         load_benchmark(tmp_path)
-    assert words in str(fault.value)
+    assert words in str(error.value)
 
 
-def test_an_unknown_band_matters_only_for_unseen_species(tmp_path):
+def test_an_unknown_band_is_a_problem_only_for_held_out_species(tmp_path):
     small(tmp_path)
     write_taxonomy(tmp_path, [1, 2, 3], band="trained")
     assert set(load_benchmark(tmp_path).categories.distance_band) == {"trained"}
@@ -236,15 +236,15 @@ def test_an_unknown_band_matters_only_for_unseen_species(tmp_path):
         load_benchmark(tmp_path)
 
 
-def test_two_names_for_one_category_are_told(tmp_path):
+def test_two_names_for_one_category_are_reported(tmp_path):
     small(tmp_path)
     edit(tmp_path / ANNOTATIONS / "train.json", set_first("categories", name="Another name"))
-    with pytest.raises(InputError, match="two benchmark versions mixed"):
+    with pytest.raises(InputError, match="different benchmark versions"):
         load_benchmark(tmp_path)
 
 
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.write_text("x"), lambda p: p.mkdir()])
-def test_a_folder_that_is_no_benchmark_is_told(tmp_path, make):
+def test_a_folder_that_is_not_a_benchmark_is_reported(tmp_path, make):
     make(tmp_path / "b")
     with pytest.raises(InputError, match=r"unpacked benchmark"):
         load_benchmark(tmp_path / "b")
@@ -255,7 +255,7 @@ def stray(folder, name, **content):
     (folder / ANNOTATIONS / name).write_text(json.dumps(content))
 
 
-def test_a_stray_file_adds_categories_and_no_description(tmp_path):
+def test_a_stray_file_adds_categories_but_no_description(tmp_path):
     small(tmp_path)
     stray(
         tmp_path,
@@ -271,7 +271,7 @@ def test_a_stray_file_adds_categories_and_no_description(tmp_path):
     assert benchmark.description == "train"
 
 
-def test_the_description_is_that_of_the_first_known_split(tmp_path):
+def test_the_description_comes_from_the_first_known_split(tmp_path):
     small(tmp_path)
     write_split(tmp_path, "inat_test", [[1, 1, [0, 0, 5, 5]]])
     for split in ("train", "inat_test"):
@@ -283,28 +283,28 @@ def test_the_description_is_that_of_the_first_known_split(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Train.json", "IID_test.json", "train.JSON"])
-def test_a_file_named_as_a_split_but_for_case_is_an_error(tmp_path, name):
+def test_a_file_name_that_differs_from_a_split_only_by_case_is_an_error(tmp_path, name):
     small(tmp_path)
     stray(tmp_path, name)
-    with pytest.raises(InputError, match="differs by more than case") as fault:
+    with pytest.raises(InputError, match="differs by more than case") as error:
         load_benchmark(tmp_path)
-    assert [p.file for p in fault.value.problems] == [f"{ANNOTATIONS}/{name}"]
+    assert [p.file for p in error.value.problems] == [f"{ANNOTATIONS}/{name}"]
 
 
-def test_an_empty_record_is_no_record(tmp_path):
+def test_an_empty_record_is_reported(tmp_path):
     small(tmp_path)
     edit(tmp_path / ANNOTATIONS / "train.json", lambda tree: tree["annotations"].append({}))
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         load_benchmark(tmp_path)
-    assert "annotation record 4, bbox: found null" in str(fault.value)
+    assert "annotation record 4, bbox: found null" in str(error.value)
 
 
-def test_a_lost_image_record_makes_no_fault_of_its_annotations(tmp_path):
+def test_an_invalid_image_record_causes_no_problems_of_its_annotations(tmp_path):
     small(tmp_path)
     edit(tmp_path / ANNOTATIONS / "train.json", lambda tree: tree["images"][0].pop("id"))
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         load_benchmark(tmp_path)
-    assert [problem.kind for problem in fault.value.problems] == ["id-type"]
+    assert [problem.kind for problem in error.value.problems] == ["id-type"]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_lost_image_record_makes_no_fault_of_its_annotations(tmp_path):
         ({"description": 5}, ""),
     ],
 )
-def test_what_the_data_say_of_themselves_is_kept(tmp_path, info, description):
+def test_the_dataset_description_is_kept(tmp_path, info, description):
     small(tmp_path / "b")
     edit(tmp_path / "b" / ANNOTATIONS / "iid_test.json", lambda tree: tree.update(info=info))
     assert load_benchmark(tmp_path / "b").description == description

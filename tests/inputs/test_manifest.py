@@ -1,4 +1,4 @@
-"""The manifest is read as text, strictly, and tells all its faults at once."""
+"""The manifest is read as text, parsed strictly, and all its problems are reported at once."""
 
 import json
 from importlib import resources
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.inputs.manifest import parse_budget, read_manifest
+from benchmark_eval.inputs.manifest import condition_of, parse_budget, read_manifest
 from benchmark_eval.inputs.model_names import MAX_NAME_BYTES, name_problem
 
 HEADER = "model_name,regime,k_or_p,seed\n"
@@ -28,13 +28,13 @@ def write(tmp_path):
     return write
 
 
-def faults(path):
+def problems_of(path):
     with pytest.raises(InputError) as caught:
         read_manifest(path)
     return caught.value.problems
 
 
-def test_equal_budgets_written_differently_are_one_condition(write):
+def test_equal_budgets_in_different_notation_are_one_condition(write):
     manifest = read_manifest(
         write(
             HEADER
@@ -58,7 +58,7 @@ def test_equal_budgets_written_differently_are_one_condition(write):
     assert len({m.condition for m in manifest.models}) == 5
 
 
-def test_table_order_is_numeric_with_all_last_and_not_the_order_of_the_file(write):
+def test_table_order_is_numeric_with_all_last_and_independent_of_file_order(write):
     rows = [
         "x1,incremental_natural,0.5,0",
         "x2,global_uniform,all,0",
@@ -89,22 +89,22 @@ def test_table_order_is_numeric_with_all_last_and_not_the_order_of_the_file(writ
         *(("incremental_uniform_targets", t) for t in ("all", "-0", "0.5", "inf", "1_0")),
     ],
 )  # fmt: skip
-def test_budget_that_is_none(regime, text, write):
+def test_an_invalid_budget_is_reported(regime, text, write):
     assert parse_budget(regime, text) is None
     quoted = f'"{text}"'
-    (problem,) = faults(write(HEADER + f"m,{regime},{quoted},0\n"))
+    (problem,) = problems_of(write(HEADER + f"m,{regime},{quoted},0\n"))
     assert problem.field == "k_or_p"
     assert problem.record == "row 1 (line 2)"
 
 
 @given(st.integers(1, 10**9))
-def test_whole_budgets_are_canonical_however_written(k):
+def test_integer_budgets_have_one_canonical_text(k):
     for text in (str(k), f"{k}.0", f"0{k}", f"{k}e0", f"{k}."):
         assert parse_budget("global_uniform", text) == (float(k), str(k))
 
 
 @given(st.integers(1, 10**6))
-def test_shares_are_the_shortest_decimal(millionths):
+def test_fractions_are_written_as_the_shortest_decimal(millionths):
     long = f"{millionths / 10**6:.6f}000"
     value, canonical = parse_budget("incremental_natural", long)
     assert value == float(canonical) == millionths / 10**6
@@ -112,9 +112,20 @@ def test_shares_are_the_shortest_decimal(millionths):
     assert parse_budget("incremental_natural", f"{millionths}e-6") == (value, canonical)
 
 
+def test_condition_of_equals_the_condition_read_from_a_manifest(write):
+    (entry,) = read_manifest(write(HEADER + "m,incremental_natural,0.10,0\n")).models
+    assert condition_of("default", "incremental_natural", "0.10") == entry.condition
+
+
+@pytest.mark.parametrize("budget", [("global_uniform", "0"), ("other", "5")])
+def test_condition_of_rejects_an_invalid_regime_or_budget(budget):
+    with pytest.raises(ValueError, match="not a condition"):
+        condition_of("default", *budget)
+
+
 @pytest.mark.parametrize("seed", ["", "s0", "1.5", "-1", "1_0", "nan"])
-def test_seed_that_is_none_names_the_row(seed, write):
-    (problem,) = faults(write(HEADER + f"ok,global_uniform,1,0\nm,global_uniform,1,{seed}\n"))
+def test_an_invalid_seed_is_reported_with_its_row(seed, write):
+    (problem,) = problems_of(write(HEADER + f"ok,global_uniform,1,0\nm,global_uniform,1,{seed}\n"))
     assert (problem.record, problem.field) == ("row 2 (line 3)", "seed")
 
 
@@ -132,32 +143,32 @@ def test_names_that_look_like_values_are_kept(write):
         "x" * (MAX_NAME_BYTES + 1), "é" * (MAX_NAME_BYTES // 2 + 1), "a\x85b",
     ],
 )  # fmt: skip
-def test_names_unfit_for_files(name, write):
+def test_names_that_cannot_be_file_names_are_rejected(name, write):
     assert name_problem(name) is not None
-    (problem,) = faults(write(HEADER + f'"{name}",global_uniform,1,0\n'))
+    (problem,) = problems_of(write(HEADER + f'"{name}",global_uniform,1,0\n'))
     assert (problem.kind, problem.field) == ("model-name", "model_name")
     assert problem.found.isprintable()
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+a", "-a", "@a"])
-def test_architectures_that_a_spreadsheet_would_run(name, write):
+def test_architectures_that_are_spreadsheet_formulas_are_rejected(name, write):
     text = f"architecture,{HEADER}{name},ok,global_uniform,1,0\nb,m,global_uniform,1,0\n"
-    (problem,) = faults(write(text))
+    (problem,) = problems_of(write(text))
     assert (problem.record, problem.field) == ("row 1 (line 2)", "architecture")
     assert repr(name) in problem.found
 
 
-def test_name_at_the_length_limit_is_fit():
+def test_a_name_at_the_length_limit_is_valid():
     assert name_problem("x" * MAX_NAME_BYTES) is None
 
 
-def test_repeats_name_both_rows(write):
+def test_duplicates_are_reported_with_both_rows(write):
     path = write(
         HEADER
         + "a,global_uniform,1,0\nb,global_uniform,1.0,0\n"
         + "a,global_uniform,5,0\nA,global_uniform,10,0\n"
     )
-    seed, model, case = faults(path)
+    seed, model, case = problems_of(path)
     assert (seed.kind, seed.record) == ("duplicate-seed", "row 2 (line 3)")
     assert "row 1 (line 2)" in seed.found
     assert "global_uniform k=1, seed 0" in seed.found
@@ -168,30 +179,30 @@ def test_repeats_name_both_rows(write):
 
 
 @pytest.mark.parametrize(("one", "other"), [("YOLO", "Yolo"), ("Caf\u00e9", "Cafe\u0301")])
-def test_two_spellings_of_an_architecture_are_told(one, other, write):
+def test_two_spellings_of_an_architecture_are_reported(one, other, write):
     header = HEADER.replace("model_name,", "model_name,architecture,")
     path = write(f"{header}a,{one},global_uniform,1,0\nb,{other},global_uniform,5,0\n")
-    (fault,) = faults(path)
-    assert (fault.kind, fault.record, fault.field) == (
+    (problem,) = problems_of(path)
+    assert (problem.kind, problem.record, problem.field) == (
         "architecture",
         "row 2 (line 3)",
         "architecture",
     )
-    assert "row 1 (line 2)" in fault.found
-    assert repr(one) in fault.found
-    assert repr(other) in fault.found
+    assert "row 1 (line 2)" in problem.found
+    assert repr(one) in problem.found
+    assert repr(other) in problem.found
 
 
-def test_same_seed_of_two_architectures_is_no_repeat(write):
+def test_the_same_seed_of_two_architectures_is_not_a_duplicate(write):
     head = "architecture," + HEADER
     text = head + "yolo,a,global_uniform,1,0\ndetr,b,global_uniform,1,0\n"
     assert [m.architecture for m in read_manifest(write(text)).models] == ["yolo", "detr"]
-    (problem,) = faults(write(text + "detr,c,global_uniform,1,0\n"))
+    (problem,) = problems_of(write(text + "detr,c,global_uniform,1,0\n"))
     assert problem.kind == "duplicate-seed"
     assert problem.cause == ""
 
 
-def test_all_faults_come_in_one_message(write):
+def test_all_problems_are_in_one_message(write):
     path = write(
         HEADER
         + "a,global_uniform,1\n"
@@ -200,7 +211,7 @@ def test_all_faults_come_in_one_message(write):
         + ",,,\n"
         + "e,global_uniform,1,0\ne,global_uniform,1,1\n"
     )
-    kinds = [p.kind for p in faults(path)]
+    kinds = [p.kind for p in problems_of(path)]
     assert kinds == [
         "row-length", "blank-cell", "model-name", "regime", "k_or_p", "blank-row",
         "duplicate-model",
@@ -226,22 +237,22 @@ def test_all_faults_come_in_one_message(write):
         (HEADER + "a, global_uniform,1,0\n", ["surrounding-whitespace"]),
     ],
 )
-def test_files_that_are_no_manifest(text, kinds, write):
-    assert [p.kind for p in faults(write(text))] == kinds
+def test_files_that_are_not_a_manifest_are_rejected(text, kinds, write):
+    assert [p.kind for p in problems_of(write(text))] == kinds
 
 
-def test_missing_file(tmp_path):
-    (problem,) = faults(tmp_path / "none.csv")
+def test_a_missing_manifest_is_reported(tmp_path):
+    (problem,) = problems_of(tmp_path / "none.csv")
     assert problem.kind == "missing-file"
 
 
-def test_byte_order_mark_crlf_and_empty_lines_are_fine(write):
+def test_byte_order_mark_crlf_and_empty_lines_are_accepted(write):
     text = "\ufeff" + HEADER + "\na,global_uniform,1,0\n\nb,global_uniform,1,1\n\n"
     manifest = read_manifest(write(text.replace("\n", "\r\n")))
     assert [(m.model_name, m.row, m.line) for m in manifest.models] == [("a", 1, 3), ("b", 2, 5)]
 
 
-def test_paths_start_at_the_manifest_and_blank_ones_are_not_given(write, tmp_path):
+def test_paths_are_relative_to_the_manifest_and_blank_ones_are_none(write, tmp_path):
     head = "predictions_dir,train_annotations," + HEADER
     manifest = read_manifest(
         write(head + "preds/a,/data/t.json,a,global_uniform,1,0\n,,b,global_uniform,1,1\n")
@@ -288,10 +299,10 @@ def test_schema_and_reader_agree(change, valid, write):
     if valid:
         assert len(read_manifest(path).models) == 1
     else:
-        assert faults(path)
+        assert problems_of(path)
 
 
-def test_reading_a_manifest_needs_no_table_library():
+def test_reading_a_manifest_imports_no_table_library():
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""A file that is not where it was looked for: what lies near it is named."""
+"""Hints for missing files: what exists nearby."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.config import normalise_config
 from benchmark_eval.inputs.manifest import read_manifest
-from benchmark_eval.inputs.path_hints import HINTED, absence, benchmark_absence, with_hints
+from benchmark_eval.inputs.path_hints import HINTED, benchmark_hint, predictions_hint, with_hints
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.pipeline.plan import load_plan
 
@@ -27,17 +27,20 @@ def lay(folder, *names):
 
 
 @pytest.mark.parametrize(
-    ("there", "words"),
+    ("existing", "words"),
     [
-        (["predictions_semantic_ood.json"], "holds predictions_semantic_ood.json: the same under"),
+        (
+            ["predictions_semantic_ood.json"],
+            "holds predictions_semantic_ood.json: the same file under",
+        ),
         (["semantic.json", "iid_test_predictions.json"], "holds semantic.json: the same"),
         (["ood.json.gz"], "holds ood.json.gz: the same"),
         (["Semantic_OOD_predictions.JSON"], "holds Semantic_OOD_predictions.JSON: the same"),
         (["semantic_ood_predictions.jsonl"], "holds semantic_ood_predictions.jsonl: the same"),
         (["semantik_0od_predictions.json"], "holds semantik_0od_predictions.json: the same"),
-        ([f"out/{NAME}"], f"it lies one folder deeper: m/out/{NAME}"),
-        ([f"out/{NAME}.gz"], f"it lies one folder deeper: m/out/{NAME}.gz"),
-        ([f"../{NAME}"], f"it lies one folder higher: *{NAME}"),
+        ([f"out/{NAME}"], f"the file is one level below: m/out/{NAME}"),
+        ([f"out/{NAME}.gz"], f"the file is one level below: m/out/{NAME}.gz"),
+        ([f"../{NAME}"], f"the file is one level above: *{NAME}"),
         (["iid_test_predictions.json", "iid.json", "x.txt"], "holds iid.json, iid_test_pred"),
         ([f"a{k}" for k in range(7)], "the folder holds a0, a1, a2, a3, a4 and 2 more"),
         ([f"{NAME}/"], f"the folder holds {NAME}"),
@@ -45,11 +48,11 @@ def lay(folder, *names):
         ([], "the folder holds nothing"),
     ],
 )
-def test_what_the_models_folder_holds_is_told(tmp_path, monkeypatch, there, words):
+def test_the_content_of_the_models_folder_is_hinted(tmp_path, monkeypatch, existing, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").mkdir()
-    lay(tmp_path / "m", *there)
-    found, cause = absence("m", SPLIT)
+    lay(tmp_path / "m", *existing)
+    found, cause = predictions_hint("m", SPLIT)
     assert found == f"no such file, nor {NAME}.gz"
     start, _, end = words.partition("*")
     assert start in cause
@@ -57,7 +60,7 @@ def test_what_the_models_folder_holds_is_told(tmp_path, monkeypatch, there, word
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "found", "cause"),
+    ("existing", "asked", "found", "cause"),
     [
         (["p/resnet_k1/"], "p/resnet-k1", "no folder p/resnet-k1", "did you mean p/resnet_k1?"),
         (["p/ResNet/"], "p/resnet", "no folder p/resnet", "did you mean p/ResNet?"),
@@ -68,24 +71,24 @@ def test_what_the_models_folder_holds_is_told(tmp_path, monkeypatch, there, word
             "did you mean predictions/m?",
         ),
         (["predictions/n/"], "prediction/m", "no folder prediction/m", "did you mean predictions?"),
-        (["p/"], "q/x/m", "no folder q/x/m", "there is no q either"),
-        (["p/all/m/"], "p/m", "no folder p/m", "lies one folder deeper: p/all"),
-        (["m/", "p/"], "p/m", "no folder p/m", "lies one folder higher: *m"),
+        (["p/"], "q/x/m", "no folder q/x/m", "q does not exist either"),
+        (["p/all/m/"], "p/m", "no folder p/m", "is one level below, in p/all"),
+        (["m/", "p/"], "p/m", "no folder p/m", "is one level above: *m"),
         (["p/a/", "p/b/"], "p/mmm", "no folder p/mmm", "the folder p holds a, b"),
-        (["p/m"], "p/m", "p/m is no folder", ""),
+        (["p/m"], "p/m", "p/m, which is not a folder", ""),
     ],
 )
-def test_a_folder_that_is_not_there(tmp_path, monkeypatch, there, asked, found, cause):
+def test_hint_for_a_missing_folder(tmp_path, monkeypatch, existing, asked, found, cause):
     monkeypatch.chdir(tmp_path)
-    lay(tmp_path, *there)
-    what, why = absence(asked, SPLIT)
+    lay(tmp_path, *existing)
+    what, why = predictions_hint(asked, SPLIT)
     assert what == found
     start, _, end = cause.partition("*")
     assert start in why
     assert why.endswith(end)
 
 
-def test_evaluation_plan_and_check_say_the_same(tmp_path):
+def test_evaluation_and_plan_give_the_same_hint(tmp_path):
     lay(tmp_path, "p/m/semantic.json")
     with pytest.raises(InputError) as of_evaluation:
         predictions_file(tmp_path / "p/m", SPLIT)
@@ -107,7 +110,7 @@ def test_evaluation_plan_and_check_say_the_same(tmp_path):
 
 @pytest.fixture
 def of_one_parent(tmp_path):
-    """Models of one manifest whose names differ in a digit, and one folder that is no model's."""
+    """Models of one manifest whose names differ in a digit, and one folder of no model."""
 
     def plan(*absent, near=None):
         names = [f"resnet_gu_k{k}_s0" for k in (1, 10, 100)] + [f"x{k}" for k in range(40)]
@@ -127,23 +130,23 @@ def of_one_parent(tmp_path):
             }
         )
         lay(tmp_path, "q/")
-        with pytest.raises(InputError) as fault:
+        with pytest.raises(InputError) as error:
             load_plan(config, tmp_path / "results", main=True)
-        return fault.value
+        return error.value
 
     return plan
 
 
-def test_the_folder_of_another_model_is_not_what_a_missing_one_may_mean(of_one_parent):
-    fault = of_one_parent("resnet_gu_k100_s0")
-    assert "did you mean" not in str(fault)
-    assert "the folder" in str(fault)
-    fault = of_one_parent("resnet_gu_k100_s0", near="resnet-gu-k100-s0")
-    assert "did you mean" in fault.problems[0].cause
-    assert "p/resnet-gu-k100-s0?" in fault.problems[0].cause
+def test_the_folder_of_another_model_is_never_suggested(of_one_parent):
+    error = of_one_parent("resnet_gu_k100_s0")
+    assert "did you mean" not in str(error)
+    assert "the folder" in str(error)
+    error = of_one_parent("resnet_gu_k100_s0", near="resnet-gu-k100-s0")
+    assert "did you mean" in error.problems[0].cause
+    assert "p/resnet-gu-k100-s0?" in error.problems[0].cause
 
 
-def test_every_missing_model_is_named_however_many(of_one_parent):
+def test_every_missing_model_is_listed(of_one_parent):
     absent = [f"x{k}" for k in range(40)]
     text = str(of_one_parent(*absent))
     assert "40 problems found" in text
@@ -153,7 +156,7 @@ def test_every_missing_model_is_named_however_many(of_one_parent):
     assert f"    model 'x39', global_uniform k=1, seed 42: {NAME}" in lines
 
 
-def test_of_missing_files_all_are_named_beyond_the_lines_of_other_kinds():
+def test_missing_files_are_listed_completely():
     def problems(kind):
         return [Problem(kind, f"p/m{k}/a", "no file", "a file", f"m{k}") for k in range(2000)]
 
@@ -167,7 +170,7 @@ def test_of_missing_files_all_are_named_beyond_the_lines_of_other_kinds():
     assert str(InputError(twice)).endswith("    m8: a, b")
 
 
-def test_only_the_first_missing_files_are_looked_for(tmp_path):
+def test_only_the_first_missing_files_get_a_hint(tmp_path):
     missing = [
         Problem("missing-predictions", str(tmp_path / f"{k}/{NAME}"), "no such file", "predictions")
         for k in range(HINTED + 5)
@@ -179,49 +182,53 @@ def test_only_the_first_missing_files_are_looked_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "words"),
+    ("existing", "asked", "words"),
     [
-        (["b/v2/detection/annotations_coco/"], "b", "one folder deeper: b/v2"),
-        (["b/detection/annotations_coco/"], "b/detection", "which is *b"),
-        (["b/detection/annotations_coco/"], "b/detection/annotations_coco", "which is *b"),
+        (["b/v2/detection/annotations_coco/"], "b", "one level below: b/v2"),
+        (["b/detection/annotations_coco/"], "b/detection", "inside the benchmark *b"),
+        (
+            ["b/detection/annotations_coco/"],
+            "b/detection/annotations_coco",
+            "inside the benchmark *b",
+        ),
         (["b/x", "b/y"], "b", "the folder holds x, y"),
         (["benchmark/detection/annotations_coco/"], "bencmark", "did you mean benchmark?"),
         (["benchmark/"], "bencmark", "the folder . holds benchmark"),
         (["demo/b/detection/annotations_coco/"], "dem/b", "did you mean demo/b?"),
-        (["demo/b/", "demo/c/detection/annotations_coco/"], "dem/b", "there is no dem either"),
-        (["all/b/detection/annotations_coco/"], "b", "one folder deeper: all"),
+        (["demo/b/", "demo/c/detection/annotations_coco/"], "dem/b", "dem does not exist either"),
+        (["all/b/detection/annotations_coco/"], "b", "one level below, in all"),
         (["b"], "b", ""),
     ],
 )
-def test_what_is_there_instead_of_a_benchmark(tmp_path, monkeypatch, there, asked, words):
+def test_hint_for_a_missing_benchmark(tmp_path, monkeypatch, existing, asked, words):
     monkeypatch.chdir(tmp_path)
-    lay(tmp_path, *there)
+    lay(tmp_path, *existing)
     start, _, end = words.partition("*")
-    cause = benchmark_absence(asked)
+    cause = benchmark_hint(asked)
     assert start in cause
     assert cause.endswith(end)
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         load_benchmark(asked)
-    assert any(cause in problem.cause for problem in fault.value.problems)
+    assert any(cause in problem.cause for problem in error.value.problems)
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "cause"),
+    ("existing", "asked", "cause"),
     [
         (["manifest.csv", "manifests/"], "manifst.csv", "did you mean manifest.csv?"),
         (["demo/Manifest.CSV"], "dmo/manifest.csv", "did you mean demo/Manifest.CSV?"),
-        (["demo/x.csv"], "dmo/manifest.csv", "there is no folder dmo: did you mean demo?"),
-        (["x.csv"], "q/manifest.csv", "there is no folder q: the folder . holds x.csv"),
+        (["demo/x.csv"], "dmo/manifest.csv", "no folder dmo: did you mean demo?"),
+        (["x.csv"], "q/manifest.csv", "no folder q: the folder . holds x.csv"),
         (["x.csv", "y"], "manifest.csv", "the folder . holds x.csv, y"),
         (["manifest.csv/"], "manifest.csv", ""),
     ],
 )
-def test_a_manifest_that_is_not_there(tmp_path, monkeypatch, there, asked, cause):
+def test_hint_for_a_missing_manifest(tmp_path, monkeypatch, existing, asked, cause):
     monkeypatch.chdir(tmp_path)
-    lay(tmp_path, *there)
-    with pytest.raises(InputError) as fault:
+    lay(tmp_path, *existing)
+    with pytest.raises(InputError) as error:
         read_manifest(asked)
-    (problem,) = fault.value.problems
+    (problem,) = error.value.problems
     assert problem.cause == cause
     assert (problem.kind, problem.found) == (
         ("missing-file", "no such file") if cause else ("unreadable", problem.found)

@@ -1,8 +1,9 @@
-"""Reading prediction files: pieces, borders, strictness, dropping."""
+"""Reading prediction files: decoding in pieces, validation, dropping invalid records."""
 
 import gzip
 import hashlib
 import json
+import os
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from support.layout import write_split, write_taxonomy
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs import prediction_decoder as module
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
-from benchmark_eval.inputs.prediction_files import predictions_file
+from benchmark_eval.inputs.config import normalise_config
+from benchmark_eval.inputs.manifest import read_manifest
+from benchmark_eval.inputs.prediction_files import find_prediction_files, predictions_file
 from benchmark_eval.inputs.predictions import read_predictions
 
 
@@ -37,7 +40,7 @@ def record(**changes):
     return {"image_id": 3, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5} | changes
 
 
-def test_columns_are_in_file_order_and_point_at_rows(benchmark, tmp_path):
+def test_columns_are_in_file_order_with_rows_of_images_and_categories(benchmark, tmp_path):
     rows = [record(image_id=9, score=1), record(category_id=2, bbox=[0.5, 0, 1, 1], score=0)]
     found = read(benchmark, tmp_path, json.dumps(rows))
     assert found.image.tolist() == [2, 0]  # image ids 3, 5, 9
@@ -46,7 +49,7 @@ def test_columns_are_in_file_order_and_point_at_rows(benchmark, tmp_path):
     assert found.score.tolist() == [1, 0]
 
 
-def test_digest_is_that_of_the_bytes_on_disk(benchmark, tmp_path):
+def test_digest_is_of_the_bytes_on_disk(benchmark, tmp_path):
     text = json.dumps([record()]).encode()
     found = read(benchmark, tmp_path, text)
     assert found.sha256 == hashlib.sha256(text).hexdigest()
@@ -84,14 +87,15 @@ RECORD = st.builds(
 )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=150, deadline=None)
 @given(
     rows=st.lists(RECORD, max_size=12),
     piece=st.integers(1, 300),
     indent=st.sampled_from([None, 0, 3]),
 )
-def test_any_piece_size_gives_the_same_columns(benchmark, tmp_path_factory, rows, piece, indent):
-    """Cuts inside nested lists and texts must be noticed, never give other records."""
+def test_every_piece_size_gives_the_same_columns(benchmark, tmp_path_factory, rows, piece, indent):
+    """Splits inside nested lists and strings are detected and never give other records."""
     folder = tmp_path_factory.mktemp("pieces")
     before = module.PIECE
     module.PIECE = piece
@@ -106,7 +110,7 @@ def test_any_piece_size_gives_the_same_columns(benchmark, tmp_path_factory, rows
     ]
 
 
-def test_integral_floats_are_ids_and_a_byte_order_mark_is_skipped(benchmark, tmp_path):
+def test_integral_floats_are_valid_ids_and_a_byte_order_mark_is_skipped(benchmark, tmp_path):
     text = "\ufeff" + json.dumps([record(image_id=3.0, category_id=2.0)])
     found = read(benchmark, tmp_path, text)
     assert (found.image.tolist(), found.category.tolist()) == ([0], [1])
@@ -115,12 +119,12 @@ def test_integral_floats_are_ids_and_a_byte_order_mark_is_skipped(benchmark, tmp
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"image_id": "3"}, "image_id must be an integer of this split"),
-        ({"image_id": 3.5}, "image_id must be an integer"),
-        ({"image_id": True}, "image_id must be an integer"),
+        ({"image_id": "3"}, "image_id: found"),
+        ({"image_id": 3.5}, "expected an integer"),
+        ({"image_id": True}, "expected an integer"),
         ({"image_id": 4}, "image_id 4"),
-        ({"image_id": 2**70}, "image_id must be an integer"),
-        ({"category_id": None}, "category_id must be an integer"),
+        ({"image_id": 2**70}, "expected an integer"),
+        ({"category_id": None}, "found null; expected an integer"),
         ({"category_id": 0}, "0-based"),
         ({"category_id": 999}, "category_id 999 not in benchmark"),
         ({"bbox": [1, 2, 3]}, "four numbers"),
@@ -129,53 +133,55 @@ def test_integral_floats_are_ids_and_a_byte_order_mark_is_skipped(benchmark, tmp
         ({"bbox": [1, float("nan"), 3, 4]}, "bbox not finite"),
         ({"bbox": [1, 2, float("inf"), 4]}, "bbox not finite"),
         ({"bbox": [1, 2, -3, 4]}, "w >= 0"),
-        ({"score": "0.5"}, "score must be a number"),
-        ({"score": None}, "score must be a number"),
-        ({"score": 1.0000001}, "outside [0,1]"),
-        ({"score": -1e-9}, "outside [0,1]"),
+        ({"score": "0.5"}, "expected a number in [0, 1]"),
+        ({"score": None}, "found null; expected a number in [0, 1]"),
+        ({"score": 1.0000001}, "expected a number in [0, 1]"),
+        ({"score": -1e-9}, "found -1e-09; expected a number in [0, 1]"),
         ({"score": 55}, "percent"),
         ({"score": float("nan")}, "number in [0, 1]"),
         ({"score": 10**400}, "number in [0, 1]"),
         ({"bbox": [1, 2, 10**400, 4]}, "bbox not finite"),
-        ({"image_id": -(10**400)}, "image_id must be an integer of this split"),
-        ({"category_id": 10**400}, "category_id must be an integer"),
-        ({"image_id": float(2**53)}, "image_id must be an integer of this split"),
-        ({"image_id": -float(2**53)}, "image_id must be an integer of this split"),
+        ({"image_id": -(10**400)}, "image_id: found"),
+        ({"category_id": 10**400}, "category_id: found"),
+        ({"image_id": float(2**53)}, "image_id: found"),
+        ({"image_id": -float(2**53)}, "image_id: found"),
         ({"image_id": 2**53}, "image_id 9007199254740992"),
         ({"image_id": float(2**53 - 1)}, "image_id 9007199254740991"),
     ],
 )
-def test_every_kind_of_invalid_record_is_told_with_its_place(benchmark, tmp_path, change, words):
+def test_each_kind_of_invalid_record_is_reported_with_its_position(
+    benchmark, tmp_path, change, words
+):
     text = json.dumps([record(), record(**change), record()])
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         read(benchmark, tmp_path, text)
-    assert len(fault.value.problems) == 1
-    assert fault.value.problems[0].record == "record 1"
-    assert words in str(fault.value)
+    assert len(error.value.problems) == 1
+    assert error.value.problems[0].record == "record 1"
+    assert words in str(error.value)
     dropped = read(benchmark, tmp_path, text, on_invalid="drop")
     assert len(dropped) == 2
     assert sum(dropped.dropped.values()) == 1
 
 
 @pytest.mark.parametrize("name", ["image_id", "category_id", "score", "bbox"])
-def test_an_integer_of_5000_digits_is_a_fault_of_its_record(benchmark, tmp_path, name):
+def test_an_integer_of_5000_digits_is_a_problem_of_its_record(benchmark, tmp_path, name):
     long = "-" + "1" * 5000
     text = json.dumps([record(), record(**{name: "LONG"}), record()])
     text = text.replace('"LONG"', f"[1, {long}, 3, 4]" if name == "bbox" else long)
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         read(benchmark, tmp_path, text)
-    (problem,) = fault.value.problems
+    (problem,) = error.value.problems
     assert (problem.record, problem.field) == ("record 1", name)
     assert "an integer of 5,000 digits" in problem.found
     assert len(read(benchmark, tmp_path, text, on_invalid="drop")) == 2
 
 
-def test_all_faults_of_a_file_come_together_in_file_order(benchmark, tmp_path):
+def test_all_problems_of_a_file_are_reported_in_file_order(benchmark, tmp_path):
     rows = [record(score=2), "x", record(bbox=[0, 0, -1, 1], image_id=77), record(category_id=1.5)]
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         read(benchmark, tmp_path, json.dumps(rows))
-    told = [(p.record, p.field) for p in fault.value.problems]
-    assert told == [
+    reported = [(p.record, p.field) for p in error.value.problems]
+    assert reported == [
         ("record 0", "score"),
         ("record 1", ""),
         ("record 2", "image_id"),
@@ -184,38 +190,36 @@ def test_all_faults_of_a_file_come_together_in_file_order(benchmark, tmp_path):
     ]
     dropped = read(benchmark, tmp_path, json.dumps([*rows, record()]), on_invalid="drop")
     assert len(dropped) == 1
-    assert sum(dropped.dropped.values()) == 4  # a record counts once, under its first fault
+    assert sum(dropped.dropped.values()) == 4  # a record counts once, under its first problem
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "JSON list"),
-        ("[", "half-written"),
-        ('[{"image_id": 3,', "half-written"),
+        ("[", "truncated or damaged"),
+        ('[{"image_id": 3,', "truncated or damaged"),
         ("[]]", "JSON"),
-        ('{"annotations": [], "images": []}', "whole COCO file"),
+        ('{"annotations": [], "images": []}', "COCO annotation file"),
         ("3", "JSON int"),
         (b"\xff\xfe[]", "JSON list"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
 @pytest.mark.parametrize("on_invalid", ["error", "drop"])
-def test_a_file_that_is_no_list_is_an_error_in_either_mode(
+def test_a_file_that_is_not_a_list_is_an_error_in_both_modes(
     benchmark, tmp_path, text, words, on_invalid
 ):
-    with pytest.raises(InputError, match="iid_test_predictions") as fault:
+    with pytest.raises(InputError, match="iid_test_predictions") as error:
         read(benchmark, tmp_path, text, on_invalid=on_invalid)
-    assert words in str(fault.value)
+    assert words in str(error.value)
 
 
-def test_an_empty_list_is_a_model_that_found_nothing(benchmark, tmp_path):
+def test_an_empty_list_is_valid(benchmark, tmp_path):
     assert len(read(benchmark, tmp_path, " [ ] \n")) == 0
 
 
-def test_categories_that_the_split_does_not_list_are_left_out_on_named_splits_only(
-    benchmark, tmp_path
-):
+def test_unlisted_categories_are_out_of_vocabulary_on_species_splits_only(benchmark, tmp_path):
     rows = json.dumps([record(category_id=7), record()])
     found = read(benchmark, tmp_path, rows)
     assert (len(found), found.n_out_of_vocabulary) == (1, 1)
@@ -224,7 +228,7 @@ def test_categories_that_the_split_does_not_list_are_left_out_on_named_splits_on
     assert (len(found), found.n_out_of_vocabulary) == (1, 0)
 
 
-def test_one_file_must_be_there_and_only_one(tmp_path):
+def test_exactly_one_prediction_file_is_required(tmp_path):
     with pytest.raises(InputError, match="no folder"):
         predictions_file(tmp_path / "absent", "iid_test")
     with pytest.raises(InputError, match="no such file"):
@@ -236,37 +240,69 @@ def test_one_file_must_be_there_and_only_one(tmp_path):
         predictions_file(tmp_path, "iid_test")
 
 
-def test_a_damaged_gzip_file_is_told(benchmark, tmp_path):
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({}, "missing-predictions"),
+        ({".json": b"[]", ".json.gz": b""}, "ambiguous-predictions"),
+        ({".json": b""}, "empty-predictions"),
+        ({".json.gz": b""}, "empty-predictions"),
+    ],
+)
+def test_evaluation_and_sweep_report_the_same_problem_of_a_prediction_file(tmp_path, files, kind):
+    for suffix, content in files.items():
+        (tmp_path / f"iid_test_predictions{suffix}").write_bytes(content)
+    with pytest.raises(InputError) as error:
+        predictions_file(tmp_path, "iid_test")
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text("model_name,regime,k_or_p,seed,predictions_dir\nm,global_uniform,1,0,.\n")
+    (entry,) = read_manifest(manifest).models
+    config = normalise_config({"splits": ["iid_test"]})
+    paths, (problem,) = find_prediction_files(config, entry)
+    assert paths == []
+    (other,) = error.value.problems
+    assert problem.kind == other.kind == kind
+    assert (problem.file, problem.expected) == (other.file, other.expected)
+
+
+def test_a_pipe_is_not_an_empty_prediction_file(benchmark, tmp_path):
+    os.mkfifo(tmp_path / "iid_test_predictions.json")
+    path = predictions_file(tmp_path, "iid_test")
+    with pytest.raises(InputError, match="a named pipe"):
+        read_predictions(path, benchmark, "iid_test")
+
+
+def test_a_damaged_gzip_file_is_reported(benchmark, tmp_path):
     path = tmp_path / "iid_test_predictions.json.gz"
     path.write_bytes(gzip.compress(json.dumps([record()] * 50).encode())[:-9])
     with pytest.raises(InputError, match="truncated or damaged gzip"):
         read_predictions(path, benchmark, "iid_test")
 
 
-def test_a_split_without_images_knows_no_image_id(tmp_path):
+def test_every_image_id_is_unknown_in_a_split_without_images(tmp_path):
     write_split(tmp_path, "iid_test", [], images=[], listed=[1])
     write_taxonomy(tmp_path, [1])
     empty = load_benchmark(tmp_path)
     assert len(read(empty, tmp_path, "[]")) == 0
-    with pytest.raises(InputError, match="its ids: none"):
+    with pytest.raises(InputError, match=r"an image id of iid_test \(none\)"):
         read(empty, tmp_path, json.dumps([record()]))
     assert np.array_equal(empty.split("iid_test").image_ids, [])
 
 
-def test_a_file_full_of_one_fault_is_counted_and_not_listed_to_the_end(benchmark, tmp_path):
+def test_problems_beyond_the_limit_are_counted(benchmark, tmp_path):
     rows = [record(score=50)] * 5000 + [record(image_id=4)]
-    with pytest.raises(InputError) as fault:
+    with pytest.raises(InputError) as error:
         read(benchmark, tmp_path, json.dumps(rows))
-    assert sum(problem.times for problem in fault.value.problems) == 5001
-    assert len(fault.value.problems) == module.MAX_LISTED + 2
-    text = str(fault.value)
+    assert sum(problem.times for problem in error.value.problems) == 5001
+    assert len(error.value.problems) == module.MAX_LISTED + 2
+    text = str(error.value)
     assert text.startswith("5,001 problems found")
     assert "5,000 problems of kind 'score-range' in all" in text
     assert "record 5000, image_id" in text
     assert len(text.splitlines()) == 1 + 3 + 1 + 1
 
 
-def test_ids_from_a_table_of_floats_are_read_by_the_quick_way(benchmark, tmp_path, monkeypatch):
+def test_ids_written_as_floats_are_read_by_the_typed_decoder(benchmark, tmp_path, monkeypatch):
     rows = [record(image_id=9.0, category_id=2.0), record(image_id=3, category_id=1.0)]
     monkeypatch.setattr(module, "_tolerant_columns", None)  # not called
     found = read(benchmark, tmp_path, json.dumps(rows))
@@ -275,7 +311,7 @@ def test_ids_from_a_table_of_floats_are_read_by_the_quick_way(benchmark, tmp_pat
 
 
 @pytest.mark.parametrize("value", [3.5, 2.0**53, -0.5, 1e300])
-def test_a_float_that_is_no_id_is_told(benchmark, tmp_path, value):
+def test_a_float_that_is_not_an_id_is_reported(benchmark, tmp_path, value):
     with pytest.raises(InputError, match="record 1, image_id"):
         read(benchmark, tmp_path, json.dumps([record(image_id=3.0), record(image_id=value)]))
 
@@ -288,24 +324,24 @@ def test_a_box_whose_corner_or_area_overflows_is_invalid(benchmark, tmp_path, bo
 
 
 @pytest.mark.parametrize("number", [-(2**63), 2**63 - 1])
-def test_the_smallest_and_the_largest_id_are_ids_on_either_way_of_reading(
+def test_the_smallest_and_largest_64_bit_ids_are_accepted_by_both_decoders(
     benchmark, tmp_path, number
 ):
-    for other in (record(), record(bbox=None)):  # the second is read fault by fault
-        with pytest.raises(InputError) as fault:
+    for other in (record(), record(bbox=None)):  # the second forces the tolerant pass
+        with pytest.raises(InputError) as error:
             read(benchmark, tmp_path, json.dumps([record(category_id=number), other]))
-        assert fault.value.problems[0].kind == "category-id-unknown"
+        assert error.value.problems[0].kind == "category-id-unknown"
 
 
 @pytest.mark.parametrize("blank", ["\f", "\v", "\x1c", "\u00a0"])
-def test_only_blanks_of_json_stand_between_records(benchmark, tmp_path, blank):
+def test_only_json_whitespace_is_allowed_between_records(benchmark, tmp_path, blank):
     text = json.dumps([record(), record()]).replace("}, {", f"}},{blank}{{")
     with pytest.raises(InputError, match="a JSON list of detections"):
         read(benchmark, tmp_path, text)
 
 
-def test_a_packed_file_is_digested_as_it_is_unpacked(benchmark, tmp_path):
-    """Two members and what stands behind them: the digest is that of all bytes stored."""
+def test_digest_of_a_gzip_file_covers_all_stored_bytes(benchmark, tmp_path):
+    """Two members and trailing zeros."""
     text = json.dumps([record()] * 3).encode()
     packed = gzip.compress(text[:20]) + gzip.compress(text[20:]) + bytes(700)
     path = tmp_path / "iid_test_predictions.json.gz"

@@ -1,213 +1,315 @@
-"""Jobs hold what they have read against what their stamps say."""
+"""Jobs compare what they have read with their fingerprints, and refuse what is another."""
 
-import contextlib
+import hashlib
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from support.layout import write_predictions, write_split, write_taxonomy
 
+from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.inputs.benchmark_index import write_index
-from benchmark_eval.pipeline.fingerprints import text_digest
-from benchmark_eval.pipeline.provenance_check import require_fresh_extras, require_fresh_summaries
+from benchmark_eval.pipeline import jobs
+from benchmark_eval.pipeline.fingerprints import fingerprint_text, text_digest
+from benchmark_eval.pipeline.outdated import record_name
+from benchmark_eval.pipeline.provenance_check import (
+    OF_A_MODEL,
+    read_fingerprint,
+    require_code,
+    require_files,
+)
 from benchmark_eval.scoring.evaluate import evaluate_to_files
 
 MODEL = "m"
 ROW = ["yolo", "global_uniform", "1", 0]
+OWN = "def custom_metrics(evaluation):\n    return {'n': 1}\n"
 
 
 @pytest.fixture
-def place(tmp_path):
-    """An evaluated model, with the stamps that its workflow would have written."""
+def place(tmp_path, monkeypatch):
+    """A planned sweep of one model: its files and the fingerprints that the workflow writes."""
+    monkeypatch.chdir(tmp_path)
     write_split(tmp_path / "b", "iid_test", [[1, 1, [0, 0, 50, 50]]])
+    write_split(tmp_path / "b", "train", [[1, 1, [0, 0, 50, 50]]])
     write_taxonomy(tmp_path / "b", [1])
     write_predictions(tmp_path / "p", "iid_test", [[1, 1, [0, 0, 50, 50], 0.9]])
-    evaluation = evaluate(tmp_path)
+    write_index(tmp_path / "b", tmp_path / "i.npz")
+    shutil.copy(tmp_path / "b/detection/annotations_coco/train.json", tmp_path / "subset.json")
+    (tmp_path / "own.py").write_text(OWN)
+    write_manifest(ROW)
+    evaluation = evaluate_to_files(
+        benchmark="i.npz", predictions_dir="p", output_dir="first", model_name=MODEL,
+        splits=["iid_test"],
+    )  # fmt: skip
     inputs = evaluation.provenance.inputs
     files = {n.rpartition("/")[2]: d for n, d in inputs.items() if n.startswith("benchmark/")}
-    stamp(tmp_path, "benchmark", {"files": files})
-    stamp(
-        tmp_path,
-        f"models/{MODEL}",
-        {
-            "code": evaluation.provenance.scoring_code,
-            "iou": 0.5,
-            "engine": "fast",
-            "on_invalid": "error",
-            "predictions": {"iid_test": inputs["predictions/iid_test"]},
-        },
-    )
-    plan(tmp_path)
+    write("benchmark", {"code": code_digest("index"), "files": files})
+    of_model = {
+        "code": code_digest("scoring"),
+        "iou": 0.5,
+        "engine": "fast",
+        "on_invalid": "error",
+        "predictions": {"iid_test": inputs["predictions/iid_test"]},
+    }
+    write(f"models/{MODEL}", of_model)
+    plan()
     return tmp_path
 
 
-def stamp(place, name, content):
-    path = place / "state" / f"{name}.json"
+def write_manifest(row):
+    cells = ",".join(str(cell) for cell in row)
+    header = "model_name,architecture,regime,k_or_p,seed,train_annotations"
+    Path("manifest.csv").write_text(f"{header}\n{MODEL},{cells},subset.json\n")
+
+
+def path_of(name):
+    return Path("state") / f"{name}.json"
+
+
+def write(name, content):
+    path = path_of(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
+    path.write_text(fingerprint_text(content))
 
 
-def plan(place):
-    """The sweep's stamp, which names the others."""
-    state = place / "state"
-    of_model = text_digest((state / f"models/{MODEL}.json").read_text())
-    of_benchmark = text_digest((state / "benchmark.json").read_text())
-    models = {MODEL: [*ROW, None, of_model]}
-    stamp(place, "sweep", {"benchmark": of_benchmark, "models": models})
+def edited(name, **changes):
+    write(name, json.loads(path_of(name).read_text()) | changes)
 
 
-def edited(place, name, **changes):
-    content = json.loads((place / "state" / f"{name}.json").read_text())
-    return stamp(place, name, content | changes)
+def sha(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-def evaluate(place, **more):
-    return evaluate_to_files(
-        benchmark=more.pop("benchmark", place / "b"),
-        predictions_dir=place / "p",
-        output_dir=place / "models" / MODEL,
-        model_name=MODEL,
-        splits=["iid_test"],
-        **more,
+def plan():
+    """The fingerprint of the sweep, which names the others."""
+    of_benchmark, of_model = (
+        text_digest(path_of(name).read_text()) for name in ("benchmark", f"models/{MODEL}")
+    )
+    sweep = {
+        "code": code_digest("sweep"),
+        "benchmark": of_benchmark,
+        "models": {MODEL: [*ROW, sha("subset.json"), of_model]},
+        "missing": [],
+        "custom_metrics": [sha("own.py")],
+    }
+    write("sweep", sweep)
+
+
+def evaluate(index="i.npz"):
+    jobs.evaluate_model(
+        index=index, predictions_dir="p", output_dir=f"models/{MODEL}", model_name=MODEL,
+        splits=["iid_test"], iou=0.5, engine="fast", on_invalid="error", detections=True,
+        fingerprint=path_of(f"models/{MODEL}"), log="logs/m.log",
+    )  # fmt: skip
+
+
+def record():
+    return path_of("sweep").with_name(
+        record_name("sweep", text_digest(path_of("sweep").read_text()))
     )
 
 
-def require(place, row=ROW):
-    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
-    require_fresh_summaries([summary], place / "state", {MODEL: row})
+def aggregate(planned=None):
+    jobs.aggregate(
+        eval_dir="models", manifest="manifest.csv", index="i.npz", output_dir="aggregated",
+        allow_missing=False, custom_metrics="own.py", fingerprint=path_of("sweep"),
+        record=planned or record(), log="logs/a.log",
+    )  # fmt: skip
 
 
-def test_what_fits_its_stamp_passes(place):
-    require(place)
-    evaluate(place, stamp=place / "state/models/m.json")
-    write_index(place / "b", place / "i.npz", stamp=place / "state/benchmark.json")
+def refused(capsys, job, *words):
+    """The job ends with a message that has these words, and without a traceback."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        job()
+    message = capsys.readouterr().err
+    assert [word for word in words if word not in message] == [], message
+    assert "Traceback" not in message
+    return message
 
 
-def test_an_evaluation_of_exchanged_predictions_fails_and_writes_nothing(place):
-    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
-    before = summary.read_bytes()
+def test_what_agrees_with_its_fingerprints_is_done_and_recorded(place):
+    jobs.index_benchmark(
+        benchmark_dir="b", index="made.npz", fingerprint=path_of("benchmark"), log="logs/i.log"
+    )
+    assert (place / "made.npz").read_bytes() == (place / "i.npz").read_bytes()
+    evaluate()
+    aggregate()
+    assert record().read_bytes() == path_of("sweep").read_bytes()
+    assert (place / "aggregated/aggregated.json").stat().st_size
+
+
+def test_predictions_replaced_after_planning_are_refused_and_nothing_is_written(place, capsys):
     write_predictions(place / "p", "iid_test", [])
-    with pytest.raises(InputError, match=r"predictions of iid_test.*changed while"):
-        evaluate(place, stamp=place / "state/models/m.json")
-    assert summary.read_bytes() == before
+    refused(capsys, evaluate, "predictions of iid_test", "it changed after snakemake planned")
+    assert not (place / "models").exists()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"predictions'])
 @pytest.mark.parametrize("name", ["models/m", "benchmark", "sweep"])
-def test_a_file_that_is_no_stamp_is_told(place, name, content):
-    (place / f"state/{name}.json").write_text(content)
-    told = rf"state/{name}\.json: found something else than the stamp"
+def test_a_file_that_is_no_fingerprint_is_refused_by_name(place, capsys, name, content):
+    evaluate()
+    path_of(name).write_text(content)
+    words = (f"state/{name}.json: found something else", "run snakemake again")
     if name != "sweep":
-        with pytest.raises(UsageError, match=told):
-            evaluate(place, stamp=place / "state/models/m.json")
-    with pytest.raises(UsageError, match=told):
-        require(place)
+        refused(capsys, evaluate, *words)
+    refused(capsys, aggregate, *words)
+
+
+def test_a_fingerprint_that_is_not_there_is_refused_by_name(tmp_path):
+    with pytest.raises(UsageError, match=r"none\.json: found No such file or directory"):
+        read_fingerprint(tmp_path / "none.json", *OF_A_MODEL)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"code": "other"}, "scoring code"),
-        ({"iou": 0.75}, "iou"),
-        ({"engine": "pycocotools"}, "engine"),
-        ({"on_invalid": "drop"}, "on_invalid"),
+        ({"code": "0" * 64}, "code of benchmark_eval (scoring)"),
+        ({"iou": 0.75}, "evaluation of m, iou: found 0.5; wanted 0.75"),
+        ({"engine": "pycocotools"}, "evaluation of m, engine: found fast"),
+        ({"on_invalid": "drop"}, "evaluation of m, on_invalid: found error"),
     ],
 )
-def test_an_evaluation_with_other_options_than_planned_fails_and_writes_nothing(
-    place, changes, words
-):
-    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
-    summary.unlink()
-    path = edited(place, "models/m", **changes)
-    with pytest.raises(InputError, match=f"made with another {words} than its stamp says") as told:
-        evaluate(place, stamp=path)
-    assert len(told.value.problems) == 1
-    assert not summary.exists()
+def test_options_or_code_other_than_planned_are_refused(place, capsys, changes, words):
+    edited("models/m", **changes)
+    assert "1 problem found" in refused(capsys, evaluate, words)
+    assert not (place / "models").exists()
+
+
+@pytest.mark.parametrize("part", ["index", "sweep", "report"])
+def test_code_edited_after_planning_is_refused_in_every_job(place, part):
+    write("x", {"code": code_digest(part)})
+    require_code(read_fingerprint(path_of("x"), "code"), part)
+    write("x", {"code": "0" * 64})
+    with pytest.raises(InputError, match="it changed after snakemake planned"):
+        require_code(read_fingerprint(path_of("x"), "code"), part)
 
 
 @pytest.mark.parametrize("change", ["edited", "added"])
-def test_an_index_of_an_exchanged_benchmark_fails_and_is_not_written(place, change):
+def test_a_benchmark_replaced_after_planning_gives_no_index(place, capsys, change):
     if change == "edited":
         write_taxonomy(place / "b", [1, 2])
     else:
         write_split(place / "b", "inat_test", [[1, 1, [0, 0, 5, 5]]])
-    with pytest.raises(InputError, match="changed while the workflow ran"):
-        write_index(place / "b", place / "i.npz", stamp=place / "state/benchmark.json")
-    assert not (place / "i.npz").exists()
+
+    def index():
+        jobs.index_benchmark(
+            benchmark_dir="b", index="new.npz", fingerprint=path_of("benchmark"), log="logs/i.log"
+        )
+
+    refused(capsys, index, "benchmark file", "it changed after snakemake planned")
+    assert not (place / "new.npz").exists()
+
+
+@pytest.mark.parametrize("kind", ["foreign", "truncated", "empty"])
+def test_a_foreign_or_broken_index_is_refused_with_the_command_that_helps(place, capsys, kind):
+    evaluate()
+    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
+    before, index = summary.read_bytes(), place / "i.npz"
+    if kind == "foreign":
+        write_taxonomy(place / "b", [1, 2])
+        write_index(place / "b", index)
+    else:
+        index.write_bytes(index.read_bytes()[:-9] if kind == "truncated" else b"")
+    for job in (evaluate, aggregate):
+        refused(capsys, job, "i.npz: found", "snakemake --forcerun index_benchmark")
+    assert summary.read_bytes() == before
+    assert not (place / "aggregated").exists()
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [
         ("models/m", {"code": "other"}, "scoring code"),
-        ("models/m", {"iou": 0.75}, "iou"),
-        ("models/m", {"engine": "pycocotools"}, "engine"),
-        ("models/m", {"on_invalid": "drop"}, "on_invalid"),
-        ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test"),
+        ("models/m", {"iou": 0.75}, "iou 0.5; wanted 0.75, as now"),
+        ("models/m", {"engine": "pycocotools"}, "engine fast"),
+        ("models/m", {"on_invalid": "drop"}, "on_invalid error"),
+        ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test SHA-256"),
         ("models/m", {"predictions": {}}, "splits"),
-        ("benchmark", {"files": {}}, "benchmark"),
     ],
 )
-def test_a_summary_of_other_inputs_or_options_is_stale(place, name, changes, words):
-    edited(place, name, **changes)
-    plan(place)
-    with pytest.raises(InputError, match=f"made with another {words} than") as fault:
-        require(place)
-    assert {problem.kind for problem in fault.value.problems} == {"stale-summary"}
+def test_a_summary_of_other_inputs_or_options_is_stale(place, capsys, name, changes, words):
+    evaluate()
+    edited(name, **changes)
+    plan()
+    message = refused(
+        capsys, aggregate, "models/m/m_summary.json: found made with", words, "1 problem found"
+    )
+    assert message.rstrip().endswith(jobs.MODELS_AGAIN)
+    assert not record().exists()
 
 
 @pytest.mark.parametrize("name", ["models/m", "benchmark"])
-def test_stamps_that_changed_since_the_plan_are_no_fault_of_a_summary(place, name):
-    path = edited(place, name, code="other", files={})
-    with pytest.raises(InputError) as fault:
-        require(place)
-    assert (str(path), "changed-meanwhile") in [
-        (problem.file, problem.kind) for problem in fault.value.problems
-    ]
-    if name == "models/m":
-        assert len(fault.value.problems) == 1
+def test_fingerprints_that_changed_after_planning_are_no_error_of_a_summary(place, capsys, name):
+    evaluate()
+    edited(name, more="x")
+    message = refused(capsys, aggregate, f"state/{name}.json: found another fingerprint")
+    assert "1 problem found" in message
+    assert "forcerun" not in message
 
 
-def test_a_model_is_not_scored_on_the_index_of_another_benchmark(place):
-    write_index(place / "b", place / "own.npz")
-    shutil.copytree(place / "b", place / "other")
-    write_taxonomy(place / "other", [1, 2])
-    write_index(place / "other", place / "foreign.npz")
-    of_model = place / "state/models/m.json"
-    evaluate(place, benchmark=place / "own.npz", stamp=of_model)
-    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
-    before = summary.read_bytes()
-    with pytest.raises(InputError, match=r"foreign\.npz: found made from another benchmark"):
-        evaluate(place, benchmark=place / "foreign.npz", stamp=of_model)
-    assert summary.read_bytes() == before
-
-
-@pytest.mark.parametrize("row", [["yolo", "global_uniform", "5", 0], None])
-def test_a_manifest_that_changed_meanwhile_is_told(place, row):
-    summary = place / "models" / MODEL / f"{MODEL}_summary.json"
-    with pytest.raises(InputError, match="manifest, model m"):
-        require_fresh_summaries([summary], place / "state", {MODEL: row} if row else {})
+def test_a_sweep_that_was_planned_anew_meanwhile_is_refused(place, capsys):
+    evaluate()
+    planned = record()
+    edited("sweep", missing=["x"])
+    refused(capsys, lambda: aggregate(planned), "state/sweep.json: found another fingerprint")
 
 
 @pytest.mark.parametrize(
-    ("trained", "own", "words"),
+    ("changed", "words"),
     [
-        ({"a": "1", "b": "2"}, "3", None),
-        ({"a": "1", "b": "9"}, "3", "train_annotations of b: found SHA-256 9; expected 2"),
-        ({"a": "1"}, "3", "train_annotations of b: found SHA-256 of no such file; expected 2"),
-        ({"a": "1", "b": "2", "c": "2"}, "3", "train_annotations of c.* wanted no such file"),
-        ({"a": "1", "b": "2"}, "9", "custom_metrics file: found SHA-256 9; expected 3"),
-        (
-            {"a": "1", "b": "2"},
-            None,
-            "custom_metrics file: found SHA-256 of no such file; expected 3",
-        ),
+        ("manifest.csv", "manifest, model m: found ['yolo', 'global_uniform', '5', 0]"),
+        ("subset.json", "train_annotations of m: found SHA-256"),
+        ("own.py", "custom_metrics: found"),
     ],
 )
-def test_other_files_of_a_sweep_are_those_of_its_stamp(tmp_path, trained, own, words):
-    rows = {"a": [*ROW, "1", "x"], "b": [*ROW, "2", "x"], "c": [*ROW, None, "x"]}
-    path = stamp(tmp_path, "sweep", {"models": rows, "custom_metrics": ["3"]})
-    with pytest.raises(InputError, match=words) if words else contextlib.nullcontext():
-        require_fresh_extras(path, trained, own)
+def test_other_files_of_a_sweep_that_changed_after_planning_leave_no_tables(
+    place, capsys, changed, words
+):
+    evaluate()
+    aggregate()
+    if changed == "manifest.csv":
+        write_manifest(["yolo", "global_uniform", "5", 0])
+    else:
+        with Path(changed).open("a") as stream:
+            stream.write("\n")
+    refused(capsys, aggregate, words, "it changed after snakemake planned", "1 problem found")
+    assert not list((place / "aggregated").iterdir())
+    write_manifest(ROW)
+    plan()
+    aggregate()
+
+
+def test_plots_and_report_refuse_broken_tables_with_the_command_that_helps(place, capsys):
+    evaluate()
+    aggregate()
+    write("report", {"code": code_digest("report"), "plot_formats": ["svg"], "sweep": "x"})
+    digest = text_digest(path_of("report").read_text())
+    tables = place / "aggregated/aggregated.json"
+    tables.write_bytes(tables.read_bytes()[:-9])
+    common = {
+        "aggregated": "aggregated/aggregated.json",
+        "output_dir": "aggregated",
+        "fingerprint": path_of("report"),
+        "log": "logs/r.log",
+    }
+    made = {part: place / "state" / record_name(part, digest) for part in ("plots", "report")}
+    words = ("aggregated.json", "snakemake --forcerun aggregate")
+    refused(capsys, lambda: jobs.report(**common, plot_format="svg", record=made["report"]), *words)
+    refused(
+        capsys, lambda: jobs.plot_sweep(**common, formats=["svg"], record=made["plots"]), *words
+    )
+    assert not any(path.exists() for path in made.values())
+
+
+def test_files_are_compared_by_name_and_content():
+    require_files({"a": "1"}, {"a": "1"}, "file")
+    with pytest.raises(InputError) as caught:
+        require_files({"a": "1", "b": "2", "d": "4"}, {"a": "1", "b": "9", "c": "3"}, "file")
+    assert [str(problem).partition(" (")[0] for problem in caught.value.problems] == [
+        "file b: found 9; wanted 2, as planned",
+        "file c: found 3; wanted nothing, as planned",
+        "file d: found nothing; wanted 4, as planned",
+    ]

@@ -4,18 +4,22 @@ One sweep is run once; each test works on a copy of it. Most look at what snakem
 (``--dry-run``), which is what decides whether results are right; those about faults and bytes run.
 """
 
+import fcntl
 import json
+import os
+import re
 import shutil
 import signal
 import subprocess
 import sysconfig
 import time
 import venv
-from base64 import urlsafe_b64decode
 
 import pytest
 from support.workflow_sweep import MODELS, ROOT, SPLITS, Sweep, edit_unseen, write_predictions
 
+from benchmark_eval.pipeline import jobs
+from benchmark_eval.pipeline.outdated import record_name
 from benchmark_eval.sweep import tables
 
 pytestmark = pytest.mark.workflow
@@ -53,7 +57,6 @@ def test_a_run_leaves_every_file_and_keeps_every_name(base):
     assert aggregated == {*tables.FILES, "report.md"}
     assert list((results / "plots").glob("*.svg"))
     assert not list((results / "plots").glob("*.png"))
-    assert not (results / ".state/running.json").exists()
     assert not list(results.rglob("*.tmp"))
 
 
@@ -190,6 +193,25 @@ def test_edits_of_code_rerun_what_uses_it(sweep, copied_workflow, tmp_path):
     assert sweep.planned() == NOTHING
 
 
+def test_touched_scripts_and_a_fresh_clone_rerun_nothing(sweep, copied_workflow, tmp_path):
+    copy = shutil.copytree(copied_workflow, tmp_path / "another clone", copy_function=shutil.copy)
+    ahead = time.time() + 100
+    for path in copy.rglob("*.py"):
+        os.utime(path, (ahead, ahead))
+    sweep.snakefile = copy / "Snakefile"
+    sweep.env["PYTHONPATH"] = str(copy)
+    assert sweep.planned() == NOTHING
+    sweep.run("--force", "results/models/NA/NA_summary.json")  # a blank in the path of its script
+
+
+def test_no_file_that_a_rule_makes_is_ancient():
+    """Snakemake 9.27 drops jobs whose ancient input is made anew (snakemake#4166)."""
+    text = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    inside = re.findall(r"=ancient\((.*)\)", text)
+    assert len(inside) == 3
+    assert all(name.startswith("local(") for name in inside)
+
+
 def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_workflow):
     sweep.env["PYTHONPATH"] = str(copied_workflow)
     output = sweep.run("--dry-run", ok=False)
@@ -206,7 +228,7 @@ def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path)
     sweep.env["PATH"] = "/usr/bin:/bin"
     assert sweep.planned() == NOTHING
     output = sweep.run("--printshellcmds", "--force", "results/models/NA/NA_summary.json")
-    assert f"'{sweep.python}' -P -m benchmark_eval evaluate" in output
+    assert f"'{sweep.python}' -P {ROOT}/workflow/scripts/evaluate_model.py" in output
 
 
 def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
@@ -248,7 +270,7 @@ def test_targets_for_a_part_of_the_sweep(base, tmp_path):
     ],
 )
 def test_options_rerun_what_they_change(base, tmp_path, option, wanted):
-    # by stamps alone: a params trigger must not be what finds it
+    # by fingerprints alone: a params trigger must not be what finds it
     sweep = base.copy(tmp_path / "sweep")
     assert sweep.planned("--rerun-triggers", "mtime", "--config", option) == wanted
 
@@ -353,7 +375,7 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     path.write_bytes(original[:-1])
     output = sweep.run(ok=False)
     assert str(path.relative_to(sweep.folder)) in output
-    assert "1 model not evaluated: 007. What has failed is told above" in output
+    assert "1 model not evaluated: 007. The errors are above" in output
     results = sweep.folder / "results"
     assert not list(results.glob("aggregated/*"))
     assert not list(results.glob("plots/*"))
@@ -366,24 +388,24 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     assert sweep.tables() == good
 
 
-def test_a_summary_put_back_by_hand_is_not_taken_for_the_present_one(sweep):
+def test_a_summary_put_back_by_hand_is_refused_with_the_command_that_helps(sweep):
     model = "None"
     old = sweep.summary(model).read_bytes()
     edit_unseen(sweep.predictions(model))
-    told = sweep.run(f"results/models/{model}/{model}_summary.json")
-    assert "results/aggregated/aggregated.json and 8 more; a run of the whole sweep" in told
+    output = sweep.run(f"results/models/{model}/{model}_summary.json")
+    assert "removed results/aggregated/aggregated.json and 8 more: inputs, options" in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.summary(model).write_bytes(old)
-    told = sweep.run("tables", ok=False)
-    assert f"{model}_summary.json" in told
-    assert "made with another predictions of iid_test than the one that is there now" in told
+    output = sweep.run("tables", ok=False)
+    assert f"{model}_summary.json: found made with predictions of iid_test SHA-256" in output
+    assert jobs.MODELS_AGAIN in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
-    assert not sweep.summary(model).exists()
-    sweep.run("tables")
+    sweep.run("tables", "--forcerun", "evaluate_model")
     assert json.loads(sweep.summary(model).read_bytes()) != json.loads(old)
+    assert sweep.planned("tables") == NOTHING
 
 
-def test_a_run_that_was_killed_is_repaired_by_the_next(sweep, record_property):
+def test_a_killed_run_completes_after_unlock(sweep, record_property):
     good = sweep.tables()
     shutil.rmtree(sweep.folder / "results")
     with subprocess.Popen(
@@ -400,42 +422,54 @@ def test_a_run_that_was_killed_is_repaired_by_the_next(sweep, record_property):
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
     record_property("kills", 1)
-    assert any((sweep.folder / ".snakemake/locks").iterdir())
-    unfinished = [urlsafe_b64decode(path.name).decode() for path in incomplete.iterdir()]
-    assert unfinished
-    # killed between two files of a job: what is there is not all of it
-    for name in unfinished:
-        (sweep.folder / name).write_text("what an unfinished job has left")
-    # no --unlock, no --rerun-incomplete
-    output = sweep.run("--workflow-profile", "none", "tables")
-    assert "The last run was killed" in output
+    assert "--unlock" in sweep.run("tables", ok=False)
+    sweep.run("--unlock")
+    sweep.run("--rerun-incomplete", "tables")
     assert sweep.tables() == good
-    assert not (sweep.folder / "results/.state/running.json").exists()
 
 
 def test_a_run_that_lives_is_left_alone(sweep):
-    """Its stamps stay, and snakemake itself refuses to run beside it."""
-    from benchmark_eval.pipeline.recovery import note_finished, note_running
-
+    """Its fingerprints stay, and no other run starts beside it, even without Snakemake's lock."""
     edit_unseen(sweep.predictions("NA"))
-    stamp = sweep.folder / "results/.state/models/NA.json"
-    before = stamp.read_bytes()
-    note_running(sweep.folder / "results/.state/running.json")
-    locks = sweep.folder / ".snakemake/locks"
-    locks.mkdir(exist_ok=True)
-    (locks / "0.output.lock").write_text("results/aggregated/aggregated.json\n")
-    assert sweep.planned() == NOTHING
-    assert stamp.read_bytes() == before
-    (locks / "0.output.lock").unlink()
-    assert sweep.planned() == NOTHING
-    assert "another call of snakemake works in results" in sweep.run("--forceall", ok=False)
-    assert stamp.read_bytes() == before
-    note_finished(sweep.folder / "results/.state/running.json")
+    fingerprint = sweep.folder / "results/.state/models/NA.json"
+    before = fingerprint.read_bytes()
+    with (sweep.folder / "results/.state/lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert sweep.planned() == NOTHING
+        assert "another Snakemake process is using results" in sweep.run("--forceall", ok=False)
+        assert fingerprint.read_bytes() == before
     assert sweep.planned() == ({"NA"}, AFTER)
 
 
-def test_lost_stamps_and_report_are_made_again_in_one_run(sweep):
-    """Results that nobody vouches for go, and what needs them is planned with them."""
+def test_tables_of_other_options_never_pass_for_the_present_ones(sweep):
+    """Nor when the options are taken back after a run under others."""
+    good = sweep.tables()
+    sweep.configure(iou=0.75)
+    sweep.run("tables")
+    aggregated = json.loads((sweep.folder / "results/aggregated/aggregated.json").read_bytes())
+    assert aggregated["inputs"]["options"]["iou_threshold"] == 0.75
+    sweep.configure()
+    assert sweep.planned("tables") == (ALL, {"aggregate"})
+    sweep.run("tables")
+    assert sweep.tables() == good
+
+
+def test_the_state_of_the_previous_layout_leads_to_a_rerun(sweep):
+    """Records without a digest in their names, a note of the running process, a broken file."""
+    state = sweep.folder / "results/.state"
+    for path in state.glob("*.made"):
+        part = path.name.partition(".")[0]
+        path.rename(state / f"{part}.made.json")
+    for name in ("running.json", "sweep.faulty", "benchmark.made.json"):
+        (state / name).write_text("{}")
+    assert sweep.planned() == (set(), AFTER)
+    output = sweep.run("tables")
+    assert "removed results/aggregated/aggregated.json and 8 more: no record of" in output
+    assert sweep.planned("tables") == NOTHING
+
+
+def test_lost_fingerprints_and_report_are_made_again_in_one_run(sweep):
+    """Results without a record go, and what needs them is planned with them."""
     good, target = sweep.compared(), "results/aggregated/report.md"
     shutil.rmtree(sweep.folder / "results/.state")
     (sweep.folder / target).unlink()
@@ -464,19 +498,23 @@ def test_asking_deletes_nothing(sweep):
     assert sweep.compared() == good
 
 
-def test_touch_vouches_for_what_is_there(sweep):
+def test_touch_keeps_files_but_tables_of_other_options_stay_outdated(sweep):
     before = {name: data for name, data in sweep.compared().items() if ".state" not in name}
     sweep.configure(iou=0.75)
     sweep.run("--touch")
-    assert sweep.planned() == NOTHING
+    assert sweep.planned() == (set(), AFTER)
     after = {name: data for name, data in sweep.compared().items() if ".state" not in name}
     assert after == before
+    output = sweep.run("tables", ok=False)
+    assert "found made with iou 0.5; wanted 0.75, as now" in output
+    assert jobs.MODELS_AGAIN in output
+    assert not list(sweep.folder.glob("results/aggregated/*"))
 
 
 SLEEPER = """
 import sys, time
 
-if "evaluate" in sys.orig_argv:
+if "evaluate_model.py" in " ".join(sys.orig_argv):
     time.sleep(1.1)
 """
 
@@ -596,9 +634,9 @@ def test_modules_have_tables_and_messages_of_their_own(base, tmp_path):
     path = sweep.predictions("007")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    told = sweep.run("--keep-going", "strict_tables", "plain_tables", ok=False)
-    assert "an evaluation, strict/results/logs/evaluate_model/<model>.log has more" in told
-    assert "an evaluation, results/logs/evaluate_model/<model>.log has more" in told
+    output = sweep.run("--keep-going", "strict_tables", "plain_tables", ok=False)
+    assert "an evaluation, see also strict/results/logs/evaluate_model/<model>.log" in output
+    assert "an evaluation, see also results/logs/evaluate_model/<model>.log" in output
     path.write_bytes(whole)
     sweep.run("strict_tables", "plain_tables")
     assert tables_of(tmp_path / "results") == tables_of(base.folder / "results")
@@ -611,24 +649,18 @@ def test_as_a_module_of_another_workflow(base, tmp_path):
     sweep = two_modules(base, tmp_path)
     _, rules = sweep.planned()
     assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules
-    # tables of other inputs go in the module's own folder, or are vouched for there
-    record = tmp_path / "strict/results/.state/sweep.made.json"
+    # tables of other inputs are removed in the module's own folder
+    record = tmp_path / "strict/results/.state" / record_name("sweep", "0" * 64)
     old = tmp_path / "strict/results/aggregated/aggregated.json"
     old.parent.mkdir()
     for path in (record, old):
         path.write_text("{}")
-    told = sweep.run(
+    output = sweep.run(
         "strict/results/models/NA/NA_summary.json", "results/models/NA/NA_summary.json"
     )
-    assert "present ones: strict/results/aggregated/aggregated.json; a run of the whole" in told
+    assert "removed strict/results/aggregated/aggregated.json: inputs, options" in output
     assert not old.exists()
-    for path in (record, old):
-        path.write_text("{}")
-    sweep.run("--touch", "strict_tables")
-    assert record.read_bytes() == record.with_name("sweep.json").read_bytes()
-    # what a job of a module finds faulty is set aside
-    told = sweep.run("strict/results/plots/target_grid.svg", ok=False)
-    assert "the next run makes them again: strict/results/aggregated/aggregated.json" in told
+    assert not record.exists()
     strict = json.loads((tmp_path / "strict/results/models/NA/NA_summary.json").read_text())
     assert strict["config"]["iou_threshold"] == 0.75
     plain = tmp_path / "results/models/NA/NA_summary.json"

@@ -1,10 +1,9 @@
-"""Sweeps that cannot end well, run by snakemake itself: a clear message, and the next run heals.
+"""Sweeps that cannot end well, run by snakemake itself: a clear message and the way on.
 
 Most make the tables alone, as plots cost the most time and come from them.
 """
 
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -16,6 +15,7 @@ import pytest
 from support.workflow_sweep import MODELS, Sweep
 
 from benchmark_eval.inputs.benchmark_index import write_index
+from benchmark_eval.pipeline import jobs
 
 pytestmark = pytest.mark.workflow
 
@@ -41,13 +41,11 @@ def start(sweep):
         )
 
 
-def noted(sweep):
-    """Wait until the sweep's first job is about to start; the note that tells so."""
-    note = sweep.folder / "results/.state/running.json"
+def running(sweep):
+    """Wait until the sweep's first job has started."""
     until = time.monotonic() + 60
-    while not note.exists() and time.monotonic() < until:
+    while not list(sweep.folder.glob("results/logs/*")) and time.monotonic() < until:
         time.sleep(0.005)
-    return note
 
 
 def written(sweep):
@@ -75,47 +73,32 @@ def tell_counts(record_property):
 # killed
 
 
-# from the first moment in which there is something to spoil, to about the end
+# from the first job to about the end
 @pytest.mark.parametrize("scored", [0, 2, len(MODELS)])
 def test_killed_with_all_its_jobs_at_any_moment_the_next_run_completes(
     base, tmp_path, record_property, scored
 ):
     sweep = fresh(base, tmp_path / "sweep")
     with start(sweep) as process:
-        note = noted(sweep)
+        running(sweep)
         while process.poll() is None and len(written(sweep)) < scored:
             time.sleep(0.005)
         time.sleep(random.Random(scored).uniform(0, 0.5))
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             os.killpg(process.pid, signal.SIGKILL)
     record_property("kills", int(process.returncode == -signal.SIGKILL))
-    if any(sweep.folder.glob(".snakemake/locks/*")) and not note.exists():  # in its last moment
-        told(sweep.run("tables", ok=False), "--unlock")
+    if any(sweep.folder.glob(".snakemake/locks/*")):
+        told(sweep.run("tables", ok=False), "Directory cannot be locked", "--unlock")
         sweep.run("--unlock")
-    sweep.run("tables")
+    sweep.run("--rerun-incomplete", "tables")
     assert sweep.tables() == base.tables()
-    assert not note.exists()
-    assert not list(sweep.folder.glob(".snakemake/locks/*"))
-
-
-def test_killed_before_it_could_say_so_the_way_on_is_told(base, tmp_path, record_property):
-    """Between snakemake's lock and our note: nobody can know that the lock is dead."""
-    sweep = fresh(base, tmp_path / "sweep")
-    with start(sweep) as process:
-        note = noted(sweep)
-        os.killpg(process.pid, signal.SIGKILL)
-    note.unlink()
-    record_property("kills", 1)
-    told(sweep.run("tables", ok=False), "Directory cannot be locked", "--unlock")
-    sweep.run("--unlock")
-    sweep.run("tables")
-    assert sweep.tables() == base.tables()
+    assert sweep.planned("tables") == (set(), set())
 
 
 KILLER = """
 import os, signal, sys
 
-if "evaluate" in sys.orig_argv:
+if "evaluate_model.py" in " ".join(sys.orig_argv):
     try:
         os.unlink({flag!r})
     except FileNotFoundError:
@@ -148,11 +131,10 @@ def test_a_job_that_is_killed_is_told_and_the_next_run_completes(base, tmp_path,
 def test_two_at_once_in_one_folder_the_second_is_refused(base, tmp_path):
     sweep = fresh(base, tmp_path / "sweep")
     with start(sweep) as first:
-        note = noted(sweep)
+        running(sweep)
         os.killpg(first.pid, signal.SIGSTOP)  # however slow the machine is, it runs meanwhile
         try:
             told(sweep.run("tables", ok=False), "Directory cannot be locked", str(sweep.folder))
-            assert note.exists()
         finally:
             os.killpg(first.pid, signal.SIGCONT)
     assert first.returncode == 0, (sweep.folder / "output.txt").read_text()
@@ -215,7 +197,7 @@ def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
     else:
         results.mkdir(mode=0o555)
         words = "Permission denied"
-    told(sweep.run("tables", ok=False), "cannot keep what results are made from", words, "results")
+    told(sweep.run("tables", ok=False), "cannot write what results are made from", words, "results")
     if os.geteuid() == 0:
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)
     else:
@@ -227,73 +209,63 @@ def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
 # files that are there, and broken
 
 
-def test_an_index_of_another_benchmark_is_made_again_and_no_model_is_scored_by_it(sweep):
+@pytest.mark.parametrize("kind", ["foreign", "truncated"])
+def test_a_foreign_or_broken_index_is_refused_and_one_command_makes_it_again(sweep, kind):
     good, before = sweep.tables(), written(sweep)
     index = sweep.folder / "results/benchmark/index.npz"
-    other = shutil.copytree(sweep.folder / "data/benchmark", sweep.folder / "other")
-    taxonomy = other / "species_taxonomy.csv"
-    taxonomy.write_text(taxonomy.read_text().replace("Xa", "Xb"))
-    write_index(other, index)
+    if kind == "foreign":
+        other = shutil.copytree(sweep.folder / "data/benchmark", sweep.folder / "other")
+        taxonomy = other / "species_taxonomy.csv"
+        taxonomy.write_text(taxonomy.read_text().replace("Xa", "Xb"))
+        write_index(other, index)
+    else:
+        index.write_bytes(index.read_bytes()[:-9])
     sweep.summary("007").unlink()
-    output = sweep.run("tables", "results/models/007/007_summary.json")
-    told(output, "index.npz was not as this workflow makes it: now it is")
+    output = sweep.run("tables", "results/models/007/007_summary.json", ok=False)
+    told(output, "results/benchmark/index.npz: found", jobs.INDEX_AGAIN)
+    assert "007" in evaluated(sweep, before)
+    assert not sweep.summary("007").exists()
+    sweep.run("tables", "--forcerun", "index_benchmark")
     assert sweep.tables() == good
-    assert evaluated(sweep, before) == {"007"}
+    assert sweep.planned("tables") == (set(), set())
 
 
-def test_broken_summaries_are_told_and_the_next_run_makes_them_again(sweep):
-    """One cut short, one of another schema version, and each job has more than one attempt."""
+def test_broken_summaries_are_refused_and_those_that_are_deleted_are_made_again(sweep):
+    """One truncated, one of another schema version, and each job has more than one attempt."""
     good, before = sweep.tables(), written(sweep)
     cut, other = sweep.summary("007"), sweep.summary("1e5")
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
-    other.write_text(other.read_text().replace('"schema_version": 2', '"schema_version": 0'))
+    other.write_text(other.read_text().replace('"schema_version": 1', '"schema_version": 0'))
     output = sweep.run("--retries", "1", "tables", ok=False)
     assert "Missing" not in output
-    told(output, "007_summary.json", "cut off", "so that the next run makes them again")
-    told(output, "1e5_summary.json", "found schema_version 0; expected schema_version 2")
+    told(output, "007_summary.json", "cut off", jobs.MODELS_AGAIN)
+    told(output, "1e5_summary.json", "found schema_version 0; wanted schema_version 1")
     assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
+    cut.unlink()
+    other.unlink()
     sweep.run("tables")
     assert sweep.tables() == good
     assert evaluated(sweep, before) == {"007", "1e5"}
 
 
-def test_tables_cut_short_are_told_by_the_plots_and_the_next_run_makes_them_again(sweep):
+def test_truncated_tables_are_refused_by_the_plots_and_one_command_makes_them_again(sweep):
     good = sweep.tables()
     aggregated = sweep.folder / "results/aggregated/aggregated.json"
     aggregated.write_bytes(aggregated.read_bytes()[:-9])
     (sweep.folder / "results/plots/target_grid.svg").unlink()
-    output = sweep.run(ok=False)
-    told(output, "aggregated.json", "cut off", "so that the next run makes them again")
-    sweep.run("tables")
+    told(sweep.run(ok=False), "aggregated.json", "cut off", jobs.TABLES_AGAIN)
+    sweep.run("tables", "--forcerun", "aggregate")
     assert sweep.tables() == good
 
 
-# files that the user vouches for
-
-
-def test_touch_of_one_model_vouches_for_no_tables(sweep):
+def test_touch_of_one_model_keeps_no_tables(sweep):
     sweep.configure(iou=0.75)
     sweep.run("--touch", "results/models/007/007_summary.json")
     path = sweep.predictions("1e5")
     path.write_bytes(path.read_bytes()[:-9])
     told(sweep.run("--keep-going", "tables", ok=False), "1e5/iid_test_predictions.json")
     assert not list(sweep.folder.glob("results/aggregated/*"))
-
-
-def test_what_touch_kept_is_never_mixed_with_what_is_new(sweep):
-    """Tables stay as they are; once they are made anew, so are the models."""
-    aggregated = sweep.folder / "results/aggregated/aggregated.json"
-    sweep.configure(iou=0.75)
-    before = aggregated.read_bytes()
-    sweep.run("--touch", "tables")
-    assert sweep.planned("tables") == (set(), set())
-    assert aggregated.read_bytes() == before
-    sweep.write_manifest({name: MODELS[name] for name in list(MODELS)[1:]})
-    told(sweep.run("tables", ok=False), "made with another iou", "kept by --touch", "and 1 more")
-    assert not aggregated.exists()
-    sweep.run("tables")
-    assert json.loads(aggregated.read_bytes())["inputs"]["options"]["iou_threshold"] == 0.75
 
 
 def test_one_corrupt_file_does_not_keep_the_others_from_being_scored(base, tmp_path):
@@ -320,8 +292,8 @@ def test_no_table_of_another_benchmark_passes_for_one_of_the_present(sweep):
     path.write_bytes(original + b"\n")
     sweep.run("tables")
     changed = sweep.tables()
-    assert sorted(changed) == sorted(good)
-    same = {name for name in good if good[name] == changed[name]}
+    assert {n for n in changed if ".made" not in n} == {n for n in good if ".made" not in n}
+    same = {name for name in good if good[name] == changed.get(name)}
     assert "aggregated/learning_curves.csv" in same
     assert "aggregated/aggregated.json" not in same
     assert not [name for name in same if name.endswith("_summary.json")]

@@ -1,4 +1,4 @@
-"""environment.yml lists what pyproject.toml lists, and the pins cover both."""
+"""environment.yml and the pins match the dependencies in pyproject.toml."""
 
 import itertools
 import re
@@ -14,18 +14,18 @@ def name(requirement):
     return re.split(r"[<>=! \[]", requirement, maxsplit=1)[0].lower().replace("_", "-")
 
 
-def test_conda_environment_lists_what_pyproject_lists():
+def test_conda_environment_matches_pyproject():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = sorted(r.replace(" ", "") for r in project["dependencies"])
+    expected = sorted(r.replace(" ", "") for r in project["dependencies"])
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     conda = [d for d in environment["dependencies"] if isinstance(d, str)]
     found = sorted(d.replace(" ", "") for d in conda if name(d) not in {"python", "pip"})
-    # conda-forge splits two packages: the library without its GUI or without its extras
+    # conda-forge has separate packages for two libraries without GUI or extras
     found = sorted(
         d.replace("matplotlib-base", "matplotlib").replace("snakemake-minimal", "snakemake")
         for d in found
     )
-    assert found == wanted
+    assert found == expected
     python = next(d for d in conda if name(d) == "python")
     assert python == f"python{project['requires-python']}"
 
@@ -40,6 +40,6 @@ def test_every_dependency_is_pinned_exactly():
     assert {name(r) for r in listed} <= {name(pin) for pin in pins}
 
 
-def test_no_requirements_file_names_a_download_address():
+def test_requirements_files_contain_no_download_address():
     for path in ROOT.glob("requirements*.txt"):
         assert not re.search(r"https?://|file://|--index|--find-links", path.read_text()), path

@@ -59,8 +59,8 @@ def test_names_and_paths_are_unique():
 def test_every_column_of_the_curves_is_in_a_summary(metric):
     value = reader(metric.path)(evaluation("m", 0.25))
     assert value is not None
-    # None for a path that a summary lacks
-    assert reader((*metric.path[:-1], "no such key"))(evaluation("m", 0.25)) is None
+    with pytest.raises(ValueError, match="no summary has 'no such key'"):
+        reader((*metric.path[:-1], "no such key"))
 
 
 @pytest.mark.parametrize(

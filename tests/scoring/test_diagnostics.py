@@ -31,7 +31,7 @@ from benchmark_eval.scoring.diagnostics import (
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
 from benchmark_eval.scoring.evaluate import Options, evaluate
-from benchmark_eval.synthetic import write_synthetic
+from benchmark_eval.synthetic import make_synthetic
 
 
 def evidence(benchmark, folder, split, on_invalid="error"):
@@ -52,7 +52,7 @@ def fired(evidence):
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A synthetic benchmark, its path, and the folder of one good model's predictions."""
-    made = write_synthetic(tmp_path_factory.mktemp("tree"), scale=0.03, test_scale=0.4, jobs=1)
+    made = make_synthetic(tmp_path_factory.mktemp("tree"), scale=0.03, test_scale=0.4, jobs=1)
     (model,) = made.predictions_dir.iterdir()
     return load_benchmark(made.benchmark_dir), made.benchmark_dir, model
 
@@ -358,7 +358,7 @@ def test_one_unknown_id_is_not_explained_by_a_shift(tree, tmp_path):
             path = tmp_path / f"{split}_predictions.json"
             path.write_text(json.dumps(records))
             (problem,) = problems_of(path, benchmark, split)
-            assert "class numbers of the model" in problem.cause
+            assert "model's class indices" in problem.cause
             assert ("0-based" if wrong == 0 else "shifted by one, or") in problem.cause
             assert "every record" not in problem.cause
 
@@ -381,8 +381,9 @@ def test_every_kind_of_warning_is_tested():
     assert set(BENCHMARK_WARNINGS) == {"taxonomy", "stray files", "shared names"}
 
 
+@pytest.mark.slow  # 153 models
 def test_no_warning_on_any_model_of_the_synthetic_sweep(tmp_path):
-    made = write_synthetic(
+    made = make_synthetic(
         tmp_path, sweep=True, scale=0.01, test_scale=0.15, detections_per_specimen=10, jobs=2
     )
     benchmark = load_benchmark(made.benchmark_dir)

@@ -290,10 +290,9 @@ def _(tree):
     tree.after.append(lambda folder: (folder / "predictions").mkdir())
 
 
-@plant("missing-file", alone="without a manifest every folder is a model")
+@plant("missing-file", alone="without its manifest every folder is a model")
 def _(tree):
-    tree.config["manifest"] = None
-    del tree.predictions["m", "semantic_ood"]
+    tree.after.append(lambda folder: (folder / "manifest.csv").unlink())
 
 
 # --------------------------------------------------------------------------------------------

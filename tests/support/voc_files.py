@@ -1,6 +1,6 @@
 """Small folders of VOC-style text for the tests of the mAP tool."""
 
-from benchmark_eval.voc import score_folders
+from benchmark_eval.voc import score_voc_folders
 
 
 def write_folder(folder, files):
@@ -18,7 +18,7 @@ def write_folder(folder, files):
 
 def score(tmp_path, ground_truth, detections, **options):
     """The result for two folders with this content."""
-    return score_folders(
+    return score_voc_folders(
         write_folder(tmp_path / "det", detections),
         write_folder(tmp_path / "gt", ground_truth),
         **options,

@@ -137,12 +137,12 @@ class Sweep:
         return {
             path.relative_to(root).as_posix(): path.read_bytes()
             for path in sorted(root.rglob("*"))
-            if path.suffix in {".csv", ".json", ".md", ".txt", ".npz", ".svg"}
+            if path.suffix in {".csv", ".json", ".md", ".txt", ".npz", ".svg", ".made"}
             and path.name != "digests.json"
         }
 
     def tables(self):
         """The same but for plots and report, which cost the most time, and their records."""
-        left_out = ("plots/", "aggregated/report", ".state/plots", ".state/report")
+        without = ("plots/", "aggregated/report", ".state/plots", ".state/report")
         found = self.compared().items()
-        return {name: data for name, data in found if not name.startswith(left_out)}
+        return {name: data for name, data in found if not name.startswith(without)}

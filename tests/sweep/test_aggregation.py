@@ -16,9 +16,9 @@ from benchmark_eval.cli.main import cli, main
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import aggregate, tables
-from benchmark_eval.sweep.identical import without_false_intervals
 
 GU, IN, TA = BUDGETS
 
@@ -254,14 +254,41 @@ def test_identical_prediction_files_are_told_in_table_and_log(sweep, caplog):
     assert one["identical_predictions"] == "iid_test; semantic_ood"
     assert five["identical_predictions"] == ""
     assert "the same prediction file on iid_test for m0, m1, m3" in caplog.text
-    bare = without_false_intervals(table)
-    assert bare.learning_curves[0].metrics["iid_AP_50"].ci95_low is None
-    assert bare.learning_curves[0].metrics["iid_AP_50"].n == 3
-    assert bare.learning_curves[0].metrics["inat_AP_50"].ci95_low is not None
-    assert bare.learning_curves[0].metrics["novelty_det_AUROC"].ci95_low is None
-    assert bare.learning_curves[1] == table.learning_curves[1]
-    kept = {row.split: row.metrics["recall"].ci95_low for row in bare.density_curves[:24]}
-    assert [split for split, low in kept.items() if low is not None] == ["inat_test"]
+
+
+def test_seeds_with_the_same_prediction_file_have_no_interval_in_any_table(sweep):
+    def made(iid, value):
+        files = {"iid_test": iid, "semantic_ood": "e" if iid == "d" else iid}
+        return {"value": value, "predictions": files, "species_ap": {1: 0.2, 3: 0.3, 5: 0.4}}
+
+    copies = [((f"c{s}", "a", TA, "1", s), made("d", 0.5 + s / 100)) for s in range(3)]
+    seeds = [((f"s{s}", "a", TA, "5", s), made(f"f{s}", 0.3 + s / 100)) for s in range(3)]
+    table = sweep.lay([*copies, *seeds]).run()
+    assert tables.load_tables(sweep.output / tables.AGGREGATED) == table
+    copied, independent = table.learning_curves
+    for name, has_interval in (
+        ("iid_AP_50", False), ("inat_AP_50", True), ("novelty_det_AUROC", False),
+    ):  # fmt: skip
+        assert copied.metrics[name].n == 3
+        assert (copied.metrics[name].ci95_low is not None) is has_interval, name
+        assert independent.metrics[name].ci95_low is not None, name
+    assert all(value.ci95_low is None for value in copied.differences.values())
+    one, five = sweep.table("learning_curves.csv")
+    for end in ("ci95_low", "ci95_high"):
+        assert one[f"iid_AP_50_{end}"] == ""
+        assert one[f"inat_AP_50_{end}"] != ""
+        assert five[f"iid_AP_50_{end}"] != ""
+    for name, stem in (
+        ("density_curves.csv", "recall_"),
+        ("operating_curves.csv", "recall_"),
+        ("target_species_curves.csv", "AP_50_"),
+        ("target_vs_nontarget.csv", "gap_AP_50_"),
+    ):
+        rows = [row for row in sweep.table(name) if row.get("k_or_p", row.get("k")) == "1"]
+        empty = {
+            row["split"] for row in rows if row[f"{stem}n"] == "3" and not row[f"{stem}ci95_low"]
+        }
+        assert empty == {"iid_test", "semantic_ood"} & {row["split"] for row in rows}, name
 
 
 def test_a_metric_that_is_undefined_everywhere_is_empty_with_n_0(sweep):
@@ -436,7 +463,7 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     assert "'gone'" in problems["missing-summary"].found
     assert "global_uniform k=3, seed 0" in problems["missing-summary"].found
     assert problems["other-benchmark"].found.endswith("with another species_taxonomy.csv")
-    assert "'loose' has 0.3" in problems["other-options"].found
+    assert problems["other-options"].found == "0.3 for 'loose'"
     assert problems["other-options"].field == "config.iou_threshold"
     assert "evaluate the model again" in problems["schema-version"].cause
     assert not sweep.output.exists()
@@ -543,7 +570,7 @@ def test_a_disk_that_is_full_at_any_file_leaves_no_table(sweep, monkeypatch, at)
         if len(written) > at:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    table = tables.read_aggregated(sweep.output / tables.AGGREGATED)
+    table = tables.load_tables(sweep.output / tables.AGGREGATED)
     with monkeypatch.context() as patched:
         patched.setattr("benchmark_eval.core.atomic_write.os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
@@ -583,13 +610,31 @@ def test_aggregated_json_follows_its_schema_and_reads_back(sweep):
     schema = tables.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(tree, schema, jsonschema.Draft202012Validator)
-    assert tables.read_aggregated(path) == table
+    assert tables.load_tables(path) == table
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(InputError, match="aggregate again"):
-        tables.read_aggregated(path)
+        tables.load_tables(path)
     path.write_bytes(tables.encode(msgspec.structs.replace(table, schema_version=99)))
     with pytest.raises(InputError, match="schema_version 99"):
-        tables.read_aggregated(path)
+        tables.load_tables(path)
+    row = msgspec.structs.replace(table.learning_curves[0], k_or_p="five")
+    path.write_bytes(tables.encode(msgspec.structs.replace(table, learning_curves=[row])))
+    with pytest.raises(InputError, match=r"with k_or_p 'five'.*aggregate again"):
+        tables.load_tables(path)
+
+
+def test_conditions_of_rows_are_those_of_the_manifest(sweep):
+    cells = [(("g", "a", GU, "all", 0), 0.5), (("i", "a", IN, "0.10", 0), 0.5)]
+    table = sweep.lay([*cells, (("t", "b", TA, "5.0", 0), 0.5)]).run()
+    wanted = [entry.condition for entry in read_manifest(sweep.manifest).in_table_order()]
+    assert [row.condition for row in table.learning_curves] == wanted
+    assert [row.condition for row in table.budget_curves] == wanted
+    assert [row.condition for row in table.models] == wanted
+    assert {row.condition for row in table.target_vs_nontarget} == {wanted[2]}
+    assert [str(condition) for condition in wanted] == [
+        "a global_uniform k=all", "a incremental_natural p=0.1",
+        "b incremental_uniform_targets k=5",
+    ]  # fmt: skip
 
 
 def test_text_that_a_spreadsheet_would_run_is_refused(sweep):

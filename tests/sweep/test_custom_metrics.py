@@ -9,7 +9,7 @@ from support.factories import evaluation, manifest_text, write_benchmark, write_
 from benchmark_eval.cli.main import cli
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
-from benchmark_eval.sweep import read_aggregated
+from benchmark_eval.sweep import load_tables
 from benchmark_eval.sweep.custom_metrics import load_custom_metrics
 
 ROWS = [
@@ -88,7 +88,7 @@ def custom_metrics(evaluation):
 
 def test_what_was_run_is_on_record(own, aggregated):
     path = own("def custom_metrics(evaluation): return {}\n")
-    table = read_aggregated(aggregated(path) / "aggregated.json")
+    table = load_tables(aggregated(path) / "aggregated.json")
     assert table.inputs.options["custom_metrics"] == load_custom_metrics(path).digest
 
 

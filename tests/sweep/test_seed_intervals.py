@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark_eval.report.document import CHANCE_DIFFERENCES, CHANCE_MEANS
+from benchmark_eval.sweep.comparisons import FALSE_OVER_DIFFERENCES, FALSE_OVER_MEANS
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,8 +24,8 @@ def script():
 def test_how_often_chance_alone_speaks(script):
     means, differences = script.errors(20_000, np.random.default_rng(0), 3)
     # four standard errors of a share of 20,000 draws
-    assert means == pytest.approx(CHANCE_MEANS, abs=0.002)
-    assert differences == pytest.approx(CHANCE_DIFFERENCES, abs=0.006)
+    assert means == pytest.approx(FALSE_OVER_MEANS, abs=0.002)
+    assert differences == pytest.approx(FALSE_OVER_DIFFERENCES, abs=0.006)
 
 
 def test_how_much_too_high_the_best_of_equal_conditions_looks(script):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.inputs.manifest import read_manifest
-from benchmark_eval.synthetic import invented_species, synthetic_benchmark, write_synthetic
+from benchmark_eval.synthetic import invented_species, make_synthetic, synthetic_benchmark
 from benchmark_eval.synthetic.conditions import sweep_models
 from benchmark_eval.synthetic.randomness import apportion, stream
 
@@ -45,7 +45,7 @@ def read_split(benchmark, split):
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A small benchmark on disk with one model."""
-    return write_synthetic(
+    return make_synthetic(
         tmp_path_factory.mktemp("synthetic"), scale=0.02, seed=3, detections_per_specimen=12, jobs=1
     )
 
@@ -339,19 +339,20 @@ def test_predictions_are_sound(tree):
 
 def test_same_options_give_the_same_bytes_and_another_seed_does_not(tree, tmp_path):
     options = {"scale": 0.02, "detections_per_specimen": 12}
-    again = write_synthetic(tmp_path / "again", seed=3, jobs=2, **options)
+    again = make_synthetic(tmp_path / "again", seed=3, jobs=2, **options)
     assert files_of(tmp_path / "again") == files_of(tree.benchmark_dir.parent)
     assert again.n_detections == tree.n_detections
-    write_synthetic(tmp_path / "other", seed=4, jobs=1, **options)
+    make_synthetic(tmp_path / "other", seed=4, jobs=1, **options)
     ours, other = files_of(tmp_path / "again"), files_of(tmp_path / "other")
     same = {name for name in ours if ours[name] == other[name]}
     assert same == {"benchmark/README.md", "manifest.csv"}
 
 
+@pytest.mark.slow  # makes whole sweeps
 def test_a_sweep_is_the_same_however_many_processes_make_it(tmp_path):
     options = {"scale": 0.001, "seed": 1, "sweep": True, "detections_per_specimen": 2}
-    made = write_synthetic(tmp_path / "a", jobs=1, **options)
-    write_synthetic(tmp_path / "b", jobs=2, **options)
+    made = make_synthetic(tmp_path / "a", jobs=1, **options)
+    make_synthetic(tmp_path / "b", jobs=2, **options)
     assert made.n_models == 153
     files = files_of(tmp_path / "a")
     assert files == files_of(tmp_path / "b")
@@ -364,7 +365,7 @@ def test_a_sweep_is_the_same_however_many_processes_make_it(tmp_path):
     folders = {name.split("/")[1] for name in files if name.startswith("predictions/")}
     assert folders == {r["model_name"] for r in rows}
     # a model alone is the model of the sweep
-    write_synthetic(tmp_path / "one", **{**options, "sweep": False})
+    make_synthetic(tmp_path / "one", **{**options, "sweep": False})
     for name, data in files_of(tmp_path / "one").items():
         if name.startswith("predictions/"):
             assert files[name] == data
@@ -375,20 +376,21 @@ def test_what_this_command_did_not_make_is_never_touched(tmp_path):
     precious = tmp_path / "benchmark" / "train.json"
     precious.write_text("mine")
     with pytest.raises(UsageError, match="did not make"):
-        write_synthetic(tmp_path, scale=0.001)
+        make_synthetic(tmp_path, scale=0.001)
     assert precious.read_text() == "mine"
 
 
+@pytest.mark.slow  # writes whole data sets
 def test_an_earlier_call_is_replaced_whole(tmp_path):
-    write_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
-    write_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)
+    make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
+    make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)
     assert [p.name for p in (tmp_path / "predictions").iterdir()] == ["alder_gu_kall_s0"]
     assert len(read_csv(tmp_path / "manifest.csv")) == 1
 
 
 def test_values_out_of_range_are_all_named_at_once(tmp_path):
     with pytest.raises(UsageError) as caught:
-        write_synthetic(tmp_path / "x", scale=0, test_scale=2, seed=-1, detections_per_specimen=0)
+        make_synthetic(tmp_path / "x", scale=0, test_scale=2, seed=-1, detections_per_specimen=0)
     for name in ("scale", "test scale", "seed", "boxes per specimen"):
         assert name in str(caught.value)
     assert not (tmp_path / "x").exists()

@@ -1,4 +1,4 @@
-"""``benchmark-eval init``: a folder that every later step can work with."""
+"""``benchmark-eval init`` makes a folder that works with every later step."""
 
 import re
 from pathlib import Path
@@ -34,14 +34,14 @@ def test_the_grid_for_two_architectures(tmp_path, monkeypatch):
     assert folders == {m.model_name for m in manifest.models}
     config = read_config("p/config/config.yaml")
     assert (config.predictions_dir, config.manifest) == (Path("predictions"), Path("manifest.csv"))
-    # relative paths start at the project, where snakemake works
+    # relative paths start at the project, the working directory of snakemake
     assert (Path("p") / config.benchmark_dir).resolve() == (tmp_path / "my data").resolve()
     readme = Path("p/README.md").read_text()
     assert "--benchmark-dir '../my data'" in readme
     assert "subsets/gu_k1_s0/train.json" in readme
 
 
-def test_every_key_of_the_config_is_there_with_its_default_and_comment(tmp_path):
+def test_the_config_has_every_key_with_default_and_comment(tmp_path):
     init_project(tmp_path / "p")
     text = (tmp_path / "p" / "config" / "config.yaml").read_text()
     found = yaml.safe_load(text)
@@ -73,7 +73,7 @@ def test_subsets_fill_the_manifest_of_a_project(tmp_path):
     ]
 
 
-def test_two_projects_have_the_same_bytes(tmp_path):
+def test_projects_are_byte_identical(tmp_path):
     def content(folder):
         init_project(folder, architectures=["x"])
         return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -82,26 +82,29 @@ def test_two_projects_have_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("--benchmark-dir", "."), "no folder detection/annotations_coco"),
         (("--architecture", "a/b"), "architecture 'a/b': a name with a slash"),
-        (("--architecture", "a", "--architecture", "a"), "architecture 'a' twice"),
-        (("--condition", "incremental_natural", "0"), "p must be above 0"),
-        (("--seed", "-1"), "seed -1"),
+        (
+            ("--architecture", "a", "--architecture", "a"),
+            "architecture 'a' is given more than once",
+        ),
+        (("--condition", "incremental_natural", "0"), "p must be in (0, 1]"),
+        (("--seed", "-1"), "seed must be >= 0, got -1"),
     ],
 )
-def test_what_makes_no_project(tmp_path, args, said):
+def test_invalid_arguments_make_no_project(tmp_path, args, message):
     result = run(tmp_path / "p", *args)
     assert isinstance(result.exception, UsageError)
-    assert said in str(result.exception)
+    assert message in str(result.exception)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_never_overwritten(tmp_path):
+def test_existing_files_are_never_overwritten(tmp_path):
     init_project(tmp_path / "p")
     (tmp_path / "p" / "manifest.csv").write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="new or empty folder"):
         init_project(tmp_path / "p")
     assert (tmp_path / "p" / "manifest.csv").read_text() == "mine"
     (tmp_path / "empty").mkdir()

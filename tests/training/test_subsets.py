@@ -1,4 +1,4 @@
-"""Training subsets: counts by hand, nested draws, starved targets, budgets as they are expected."""
+"""Training subsets: known counts, nested draws, targets with small budgets, expected budgets."""
 
 import csv
 import itertools
@@ -23,7 +23,7 @@ from benchmark_eval.training.subsets import Draw, TrainingPool, write_subsets
 
 GU, IN, IUT = REGIMES
 TARGETS = {1, 3, 5}
-"""Category ids of the factories' target species; 2 stands on image 1 too, 4 on image 7."""
+"""Category ids of the factories' target species; 2 is also on image 1, 4 on image 7."""
 ANNOTATIONS = "detection/annotations_coco/train.json"
 
 
@@ -55,7 +55,7 @@ def pool(benchmark):
 
 
 def trained(pool, regime, k_or_p, seed=0):
-    """(image id, category id) pairs that a subset trains on, as a set, and per box as a list."""
+    """The (image id, category id) pairs that a subset trains on, and the subset."""
     subset = pool.draw(Draw(regime, k_or_p, seed))
     rows = np.flatnonzero(subset.trained)
     return {(int(pool.columns.image[r]), int(pool.columns.category[r])) for r in rows}, subset
@@ -69,7 +69,7 @@ def images_of(pairs, species):
 
 
 @pytest.mark.parametrize(
-    ("regime", "k_or_p", "wanted"),
+    ("regime", "k_or_p", "expected"),
     [
         (GU, "1", (1, 1, 1, 1, 1)),
         (GU, "2", (2, 2, 2, 2, 1)),
@@ -84,13 +84,13 @@ def images_of(pairs, species):
         (IUT, "3", (3, 2, 2, 6, 1)),
     ],
 )
-def test_each_species_draws_as_many_images_as_the_regime_says(pool, regime, k_or_p, wanted):
+def test_number_of_images_drawn_per_species(pool, regime, k_or_p, expected):
     for seed in range(5):
         pairs, _ = trained(pool, regime, k_or_p, seed)
-        assert tuple(len(images_of(pairs, s)) for s in (1, 2, 3, 4, 5)) == wanted
+        assert tuple(len(images_of(pairs, s)) for s in (1, 2, 3, 4, 5)) == expected
 
 
-def test_a_half_is_rounded_up_and_a_share_is_the_decimal_it_is_written_as():
+def test_halves_are_rounded_up_and_p_is_an_exact_decimal():
     n = np.array([5, 15, 50, 1, 0, 150])
     nobody = np.zeros(6, bool)
     # 0.1 x 5 = 0.5 -> 1; 0.1 x 15 = 1.5 -> 2; in binary 0.15 x 50 + 0.5 would be just below 8
@@ -99,7 +99,7 @@ def test_a_half_is_rounded_up_and_a_share_is_the_decimal_it_is_written_as():
     assert n_drawn(IN, "0.29", np.array([50]), nobody[:1]).tolist() == [15]  # 14.5 + 0.5
 
 
-def test_k_0_leaves_targets_out_and_everything_else_in(pool):
+def test_k_0_excludes_targets_only(pool):
     pairs, subset = trained(pool, IUT, "0")
     assert {s for _, s in pairs} == {2, 4}
     # images 1 and 5 hold species 2, 7 to 12 species 4; image 1 also holds species 1, 7 species 3
@@ -138,7 +138,7 @@ def test_seeds_and_regimes_draw_differently(pool):
     assert uniform != natural
 
 
-def test_the_draw_of_a_species_hangs_on_nothing_but_itself(tmp_path, pool):
+def test_the_draw_of_a_species_is_independent_of_other_species_and_file_order(tmp_path, pool):
     folder = write_benchmark(tmp_path / "other")
     name_images(folder)
     path = folder / ANNOTATIONS
@@ -154,7 +154,7 @@ def test_the_draw_of_a_species_hangs_on_nothing_but_itself(tmp_path, pool):
 
 
 def test_the_draw_is_the_same_on_every_machine(pool):
-    """Written down once: another numpy, platform or Python must not train on other images."""
+    """Fixed values: another numpy, platform or Python must draw the same images."""
     drawn = {
         seed: [sorted(images_of(trained(pool, GU, "2", seed)[0], s)) for s in (1, 2, 3, 4, 5)]
         for seed in (0, 1)
@@ -208,7 +208,7 @@ def write_training_set(folder, cells, targets):
 
 @given(training_sets(), st.integers(0, 3))
 @settings(max_examples=25, deadline=None)
-def test_any_benchmark_gives_nested_subsets_of_the_right_size(tmp_path_factory, made, seed):
+def test_every_benchmark_gives_nested_subsets_of_the_right_size(tmp_path_factory, made, seed):
     cells, targets = made
     pool = TrainingPool(write_training_set(tmp_path_factory.mktemp("any"), cells, targets))
     has = {s: {i for i, t, _ in cells if t == s} for s in {s for _, s, _ in cells}}
@@ -234,7 +234,7 @@ def test_any_benchmark_gives_nested_subsets_of_the_right_size(tmp_path_factory, 
 # --- files ------------------------------------------------------------------------------------
 
 
-def test_a_subset_is_the_records_of_train_json_with_boxes_not_drawn_as_crowd(benchmark, tmp_path):
+def test_a_subset_has_the_records_of_train_json_with_undrawn_boxes_as_crowd(benchmark, tmp_path):
     write_subsets(benchmark, tmp_path, conditions=[(IUT, "1"), (GU, "all")], seeds=[4])
     whole = json.loads((benchmark / ANNOTATIONS).read_text())
     subset = json.loads((tmp_path / "iut_k1_s4" / "train.json").read_text())
@@ -244,7 +244,7 @@ def test_a_subset_is_the_records_of_train_json_with_boxes_not_drawn_as_crowd(ben
     assert [i for i in whole["images"] if i["id"] in kept] == subset["images"]
     assert subset["categories"] == whole["categories"]
     assert subset["licenses"] == []
-    # every box of an image that is in stands in the file, in file order
+    # all boxes of the included images are in the file, in file order
     assert [a["id"] for a in subset["annotations"]] == [
         a["id"] for a in whole["annotations"] if a["image_id"] in kept
     ]
@@ -260,7 +260,7 @@ def test_a_subset_is_the_records_of_train_json_with_boxes_not_drawn_as_crowd(ben
     assert everything["images"] == whole["images"]
 
 
-def test_mixed_images_keep_starved_targets_as_crowd(benchmark, tmp_path):
+def test_undrawn_targets_on_mixed_images_are_crowd(benchmark, tmp_path):
     write_subsets(benchmark, tmp_path, conditions=[(IUT, "0")], seeds=[0])
     notes = json.loads((tmp_path / "iut_k0_s0" / "train.json").read_text())["annotations"]
     crowd = {(a["image_id"], a["category_id"]) for a in notes if a["iscrowd"]}
@@ -280,7 +280,7 @@ def test_crowd_of_train_json_stays_crowd_and_is_never_drawn(tmp_path):
         assert subset.budget.n_specimens == 1
 
 
-def test_the_grid_the_same_bytes_and_exact_budgets(benchmark, tmp_path):
+def test_the_grid_is_byte_identical_and_has_exact_budgets(benchmark, tmp_path):
     a = write_subsets(benchmark, tmp_path / "a")
     b = write_subsets(str(benchmark), tmp_path / "else" / "b")
     files = sorted(p.relative_to(a.folder) for p in a.folder.rglob("*") if p.is_file())
@@ -318,7 +318,7 @@ def test_a_subset_loads_as_a_benchmark_split(benchmark, tmp_path):
 
 
 @pytest.mark.parametrize(("regime", "k_or_p"), [(GU, "1"), (GU, "2"), (IN, "0.4"), (IUT, "1")])
-def test_budgets_over_many_seeds_are_as_expected(pool, regime, k_or_p):
+def test_mean_budgets_over_many_seeds_match_the_expected_budgets(pool, regime, k_or_p):
     draws = [pool.draw(Draw(regime, k_or_p, seed)).budget for seed in range(600)]
     expected = pool.expected.budget(regime, k_or_p)
     for name in ("n_images", "n_specimens"):
@@ -333,8 +333,8 @@ def test_every_image_of_a_species_is_drawn_equally_often(pool):
     for seed in range(n):
         for image in images_of(trained(pool, GU, "2", seed)[0], 4):
             counts[image] += 1
-    share = counts[7:13] / n  # 2 of 6 images
-    assert np.abs(share - 1 / 3).max() < 4 * math.sqrt(2 / 9 / n)
+    fraction = counts[7:13] / n  # 2 of 6 images
+    assert np.abs(fraction - 1 / 3).max() < 4 * math.sqrt(2 / 9 / n)
 
 
 # --- the manifest -----------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_architectures_share_their_subsets(benchmark, tmp_path):
     assert all(e.train_annotations.is_file() for e in entries)
 
 
-def test_a_manifest_is_filled_in_and_otherwise_left_as_it_is(benchmark, tmp_path):
+def test_filling_in_a_manifest_changes_nothing_else(benchmark, tmp_path):
     sheet = tmp_path / "project" / "sweep.csv"
     sheet.parent.mkdir()
     sheet.write_text(
@@ -376,7 +376,7 @@ def test_a_manifest_is_filled_in_and_otherwise_left_as_it_is(benchmark, tmp_path
     assert sheet.read_text() == before
 
 
-def test_another_subset_in_the_manifest_is_not_overwritten(benchmark, tmp_path):
+def test_other_annotations_in_the_manifest_are_not_overwritten(benchmark, tmp_path):
     sheet = tmp_path / "m.csv"
     sheet.write_text(
         f"model_name,regime,k_or_p,seed,train_annotations\na,{GU},1,0,mine.json\nb,{GU},1,1,\n"
@@ -404,8 +404,8 @@ def test_names_of_conditions(regime, k_or_p, name):
 
 
 def test_no_two_conditions_share_a_name():
-    shares = [f"0.{'0' * z}{d}" for z in range(4) for d in range(1, 100)] + ["1"]
-    canonical = {parse_budget(IN, p)[1] for p in shares}
+    fractions = [f"0.{'0' * z}{d}" for z in range(4) for d in range(1, 100)] + ["1"]
+    canonical = {parse_budget(IN, p)[1] for p in fractions}
     assert len({condition_name(IN, p) for p in canonical}) == len(canonical)
     assert len({condition_name(*c) for c in GRID}) == 17
 
@@ -417,7 +417,7 @@ def run(*args):
     return CliRunner().invoke(command, [str(a) for a in args], standalone_mode=False)
 
 
-def test_all_faults_of_the_conditions_come_together(benchmark, tmp_path):
+def test_all_problems_of_the_conditions_are_reported_together(benchmark, tmp_path):
     result = run(
         "--benchmark-dir", benchmark, "--output-dir", tmp_path / "out", "--seed", "-1",
         "--condition", IN, "0", "--condition", GU, "0", "--condition", IUT, "2.5",
@@ -425,14 +425,14 @@ def test_all_faults_of_the_conditions_come_together(benchmark, tmp_path):
     )  # fmt: skip
     assert isinstance(result.exception, UsageError)
     text = str(result.exception)
-    assert "seed -1" in text
-    assert "incremental_natural '0': p must be above 0" in text
-    assert "global_uniform '0': k must be a whole number from 1" in text
-    assert "incremental_uniform_targets '2.5'" in text
+    assert "seed must be >= 0, got -1" in text
+    assert "incremental_natural: p must be in (0, 1], got '0'" in text
+    assert "global_uniform: k must be an integer >= 1 or all, got '0'" in text
+    assert "incremental_uniform_targets: k must be an integer >= 0, got '2.5'" in text
     assert not (tmp_path / "out").exists()
 
 
-def test_k_above_the_images_of_a_species_is_said(benchmark, tmp_path):
+def test_species_with_fewer_than_k_images_are_reported(benchmark, tmp_path):
     result = run(
         "--benchmark-dir", benchmark, "--output-dir", tmp_path, "--seed", 0,
         "--condition", GU, "3", "--condition", IUT, "3", "--condition", IUT, "1",
@@ -449,47 +449,45 @@ def test_k_above_the_images_of_a_species_is_said(benchmark, tmp_path):
         assert [r["n_species_short"] for r in csv.DictReader(stream)] == ["3", "2", "0"]
 
 
-def test_without_train_json_there_is_nothing_to_draw_from(tmp_path):
+def test_a_missing_train_json_is_reported(tmp_path):
     folder = write_benchmark(tmp_path / "b")
     (folder / ANNOTATIONS).unlink()
     with pytest.raises(InputError, match=r"train.json: no such file"):
         write_subsets(folder, tmp_path / "out")
 
 
-def test_images_without_a_name_are_told_before_anything_is_written(tmp_path):
+def test_images_without_a_file_name_are_reported_before_anything_is_written(tmp_path):
     folder = write_benchmark(tmp_path / "b")
-    with pytest.raises(InputError, match="image 1, file_name: found nothing"):
+    with pytest.raises(InputError, match="image 1, file_name: missing field"):
         write_subsets(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_options_that_the_manifest_already_answers_are_refused(benchmark, tmp_path):
+def test_options_that_contradict_the_manifest_are_rejected(benchmark, tmp_path):
     result = run(
         "--benchmark-dir", benchmark, "--output-dir", tmp_path, "--manifest", "m.csv", "--seed", 1
     )  # fmt: skip
-    assert "leave out" in str(result.exception)
+    assert "cannot be combined" in str(result.exception)
 
 
-@pytest.mark.parametrize("change", ["stamp", "image", "boxes"])
-def test_a_subset_of_another_benchmark_is_refused_where_budgets_are_counted(
-    benchmark, tmp_path, change
-):
+@pytest.mark.parametrize("change", ["digest", "image", "boxes"])
+def test_a_subset_of_another_benchmark_is_rejected_by_exact_budget(benchmark, tmp_path, change):
     made = write_subsets(benchmark, tmp_path, conditions=[(GU, "all")], seeds=[0])
     path = made.folder / "gu_kall_s0" / "train.json"
     coco = json.loads(path.read_text())
-    if change == "stamp":
+    if change == "digest":
         coco["info"]["training_subset"]["train_json_sha256"] = "0" * 64
     else:
         del coco["info"]
         coco["annotations"][0]["image_id"] = 99 if change == "image" else 13
     path.write_text(json.dumps(coco))
-    found = {"stamp": "SHA-256 000000000000", "image": "image 99", "boxes": "2 boxes on image 13"}
+    found = {"digest": "SHA-256 000000000000", "image": "image 99", "boxes": "2 boxes on image 13"}
     with pytest.raises(InputError, match=found[change]) as caught:
         exact_budget(path, load_benchmark(benchmark))
     assert "another benchmark" in str(caught.value)
 
 
-def test_species_of_the_factories_are_those_that_these_tests_count_on():
+def test_the_factories_have_the_species_that_these_tests_assume():
     assert [(s[0], s[2] != "", len(s[4])) for s in SPECIES[:5]] == [
         (1, True, 4),
         (2, False, 2),

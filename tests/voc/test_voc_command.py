@@ -1,4 +1,4 @@
-"""``benchmark-eval map``: the flags of the document, exit codes, what is printed where."""
+"""``benchmark-eval map``: options of the original tool, exit codes, output streams."""
 
 import json
 import subprocess
@@ -67,7 +67,7 @@ def results(folder):
     ],
     ids=["short", "underscores", "dashes"],
 )
-def test_every_flag_of_the_document(folders, capsys, flags):
+def test_all_options_of_the_original_tool(folders, capsys, flags):
     pd, gt, image, od, animate, no_plot, quiet, ignore, set_iou = flags
     out = folders / "out"
     code = run(
@@ -77,7 +77,7 @@ def test_every_flag_of_the_document(folders, capsys, flags):
     assert code == 0
     printed = capsys.readouterr()
     assert printed.out == "mAP = 50.00%\n"
-    assert printed.err == "note: ignored class 'z' occurs in no file\n"
+    assert printed.err == "note: ignored class 'z' does not occur in any file\n"
     content = results(out)
     assert content["ignored"] == ["y", "z"]
     assert [(c["name"], c["iou_threshold"]) for c in content["classes"]] == [
@@ -89,7 +89,8 @@ def test_every_flag_of_the_document(folders, capsys, flags):
     assert not (out / "plots").exists()
 
 
-def test_the_example_of_the_document(folders, capsys):
+@pytest.mark.slow  # draws plots
+def test_results_are_printed_and_written(folders, capsys):
     assert run("map", "-pd", folders / "det", "-gt", folders / "gt", "-od", folders / "out") == 0
     printed = capsys.readouterr().out
     assert printed.startswith("mAP = 66.67%  (PASCAL VOC 2012, mean over 3 classes)\n")
@@ -98,7 +99,7 @@ def test_the_example_of_the_document(folders, capsys):
     assert (folders / "out" / "plots" / "average_precision.png").exists()
 
 
-def test_coordinates_and_threshold_can_be_chosen(folders, capsys):
+def test_coordinates_and_iou_threshold(folders, capsys):
     map_ = ("map", "-pd", folders / "det", "-gt", folders / "gt", "-q")
     assert run(*map_, "--iou", "0.6") == 0  # 10 x 6 of 10 x 10 pixels
     assert run(*map_, "--iou", "0.6", "--coordinates", "continuous") == 0  # 9 x 5 of 9 x 9
@@ -114,22 +115,22 @@ def test_coordinates_and_threshold_can_be_chosen(folders, capsys):
         (["--set-class-iou", "x", "0.5", "x", "0.6"], "found class 'x' twice"),
         (["--set-class-iou", "x", "0.5", "-q", "--set_class_iou", "x", "0.5"], "'x' twice"),
         (["--set-class-iou", "x", "50"], "a percentage"),
-        (["--set-class-iou", "x", "nan"], "found nan"),
-        (["--set-class-iou", "xx", "0.5"], "is 'x' meant?"),
+        (["--set-class-iou", "x", "nan"], "got nan"),
+        (["--set-class-iou", "xx", "0.5"], "did you mean 'x'?"),
         (["--set-class-iou"], "requires at least one value"),
         (["--ignore", "-q"], "requires at least one value"),
         (["-i", "x", "--set-class-iou", "x", "0.5"], "expected one of the two"),
-        (["-a"], "found no output folder"),
-        (["-od", ""], "found an empty word; expected a folder"),
-        (["-od", "out", "-a"], "expected the images to draw on"),
+        (["-a"], "image_dir and animate require output_dir"),
+        (["-od", ""], "found an empty string; expected a folder"),
+        (["-od", "out", "-a"], "animate requires image_dir"),
         (["-id", "nowhere", "-od", "out"], "expected a folder of images"),
-        (["--iou", "2"], "expected an IoU above 0 and up to 1"),
-        (["--draw-confidence", "-1"], "expected 0 to 1"),
+        (["--iou", "2"], "iou must be in (0, 1], got 2"),
+        (["--draw-confidence", "-1"], "draw_confidence must be in [0, 1], got -1"),
         (["surplus"], "unexpected extra argument"),
         (["--nonsense"], "No such option"),
     ],
 )
-def test_bad_usage_could_not_run(folders, capsys, words, message):
+def test_invalid_usage_exits_with_2(folders, capsys, words, message):
     assert run("map", "-pd", folders / "det", "-gt", folders / "gt", *words) == 2
     printed = capsys.readouterr()
     assert message in printed.err
@@ -137,14 +138,14 @@ def test_bad_usage_could_not_run(folders, capsys, words, message):
     assert not (folders / "out").exists()
 
 
-def test_a_missing_folder_could_not_run(folders, capsys):
+def test_a_missing_folder_exits_with_2(folders, capsys):
     assert run("map", "-pd", folders / "nothing", "-gt", folders / "gt") == 2
     assert "nothing: found No such file or directory" in capsys.readouterr().err
     assert run("map", "-gt", folders / "gt") == 2
     assert "--prediction_dir" in capsys.readouterr().err
 
 
-def test_bad_inputs_are_problems(folders, capsys):
+def test_invalid_inputs_exit_with_1(folders, capsys):
     (folders / "det" / "a.txt").write_text("x 0.5 1 2 3\n")
     (folders / "det" / "b.txt").write_text("")
     code = run("map", "-pd", folders / "det", "-gt", folders / "gt", "-od", folders / "out")
@@ -157,7 +158,7 @@ def test_bad_inputs_are_problems(folders, capsys):
     assert not (folders / "out").exists()
 
 
-def test_help_lists_the_flags(capsys):
+def test_help_lists_the_options(capsys):
     assert run("map", "-h") == 0
     printed = capsys.readouterr().out
     for word in ("-pd", "--prediction_dir", "--prediction-dir", "CLASS IOU [CLASS IOU ...]"):
@@ -166,10 +167,10 @@ def test_help_lists_the_flags(capsys):
 
 def test_a_class_name_may_begin_with_a_dash(folders, capsys):
     assert run("map", "-pd", folders / "det", "-gt", folders / "gt", "-q", "--ignore=-x") == 0
-    assert "'-x' occurs in no file" in capsys.readouterr().err
+    assert "'-x' does not occur in any file" in capsys.readouterr().err
 
 
-def test_values_are_spelled_out_for_click():
+def test_several_values_become_repeated_options():
     several = {"-i", "--ignore"}
     assert repeated(["-i", "a", "b c", "-q", "d"], several) == ["-i", "a", "-i", "b c", "-q", "d"]
     assert repeated(["x", "--ignore", "a", "-i", "b"], several) == [

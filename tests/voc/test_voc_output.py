@@ -1,4 +1,4 @@
-"""The output folder of the mAP tool: whole or not at all, nothing old that passes for new."""
+"""Output folder of ``benchmark-eval map``: complete or absent, never stale."""
 
 import csv
 import io
@@ -14,6 +14,8 @@ from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.voc import output, run_map
 from benchmark_eval.voc.output import LEDGER, OutputFolder
 from benchmark_eval.voc.results import as_json, as_text, classes_csv, curves_csv
+
+pytestmark = pytest.mark.slow  # draws plots
 
 TRUTH = {"a": ["Ips, 'six' 0 0 9 9", "x 50 50 59 59", "x 0 0 9 9 difficult"], "b": ["x 0 0 9 9"]}
 FOUND = {"a": ["Ips, 'six' 0.9 0 0 9 9", "x 0.8 50 50 59 59", "x 0.7 90 90 99 99", "z 0.5 0 0 9 9"]}
@@ -34,7 +36,7 @@ def names(folder):
 # ------------------------------------------------------------------------- the files
 
 
-def test_json_holds_everything_and_parses_strictly(tmp_path):
+def test_json_is_complete_and_strict(tmp_path):
     result = score(tmp_path, TRUTH, FOUND)
     content = json.loads(as_json(result), parse_constant=pytest.fail)
     assert content["mAP"] == result.mAP == 0.75
@@ -64,7 +66,7 @@ def test_json_holds_everything_and_parses_strictly(tmp_path):
     assert content["n_images"] == 2
 
 
-def test_what_is_not_defined_is_null_and_an_empty_cell(tmp_path):
+def test_undefined_values_are_null_or_an_empty_cell(tmp_path):
     result = score(tmp_path, {"a": ["x 0 0 9 9 difficult"]}, {"a": ""})
     content = json.loads(as_json(result))
     assert content["mAP"] is None
@@ -72,10 +74,10 @@ def test_what_is_not_defined_is_null_and_an_empty_cell(tmp_path):
     assert content["classes"][0]["AP"] is None
     (row,) = csv.DictReader(io.StringIO(classes_csv(result)))
     assert (row["AP"], row["log_average_miss_rate"]) == ("", "")
-    assert "mAP is not defined" in as_text(result)
+    assert "mAP is undefined" in as_text(result)
 
 
-def test_csv_has_a_row_a_class_and_a_row_a_counted_detection(tmp_path):
+def test_csv_has_one_row_per_class_and_per_counted_detection(tmp_path):
     result = score(tmp_path, TRUTH, FOUND)
     rows = list(csv.DictReader(io.StringIO(classes_csv(result))))
     assert [row["name"] for row in rows] == ["Ips, 'six'", "x"]
@@ -87,31 +89,31 @@ def test_csv_has_a_row_a_class_and_a_row_a_counted_detection(tmp_path):
         ("x", "0.5", "1.0"),
         ("x", "0.5", "0.5"),
     ]
-    # the area under the envelope can be worked out from the file alone
+    # AP can be computed from the file alone
     own = [p for p in points if p["class"] == "x"]
     recalls = [0.0, *(float(p["recall"]) for p in own)]
     steps = np.diff(recalls)
     assert math.isclose(sum(steps * [float(p["envelope"]) for p in own]), of(result, "x").AP)
 
 
-def test_text_says_how_the_number_was_made(tmp_path):
+def test_text_states_the_settings(tmp_path):
     text = as_text(score(tmp_path, TRUTH, FOUND, ignore=["y"], class_iou={"x": 0.7}))
     assert text.startswith("mAP = 75.00%  (PASCAL VOC 2012, mean over 2 classes)\n")
-    assert "a box is right - left + 1 wide (the VOC rule)" in text
-    assert "2, of which 1 without a detection file" in text
+    assert "width = right - left + 1 (the VOC rule)" in text
+    assert "2 (1 without a detection file)" in text
     assert "ignored        y" in text
-    assert "note: 1 detection of classes without ground truth, in no AP: z (1)" in text
+    assert "note: 1 detection of classes without ground truth (excluded from AP): z (1)" in text
     line = next(line for line in text.splitlines() if line.startswith("x "))
     assert line.split() == ["x", "50.00", "0.7", "2", "1", "2", "1", "1", "0.5000"]
     plane = as_text(score(tmp_path, TRUTH, FOUND, coordinates="continuous"))
-    assert "a box is right - left wide (not the VOC rule)" in plane
+    assert "width = right - left (not the VOC rule)" in plane
 
 
-def test_the_same_inputs_give_the_same_bytes_anywhere(tmp_path):
+def test_output_is_deterministic(tmp_path):
     written = []
     for place in ("one", "another folder"):
         root = tmp_path / place
-        # the order in which files are made must not matter
+        # the order in which files are created must not matter
         order = sorted(TRUTH, reverse=place == "one")
         write_folder(root / "gt", {name: TRUTH[name] for name in order})
         write_folder(root / "det", FOUND)
@@ -144,7 +146,7 @@ def test_files_of_a_run(folders, tmp_path):
     assert not [p for p in (tmp_path / "out" / "deep").iterdir() if p.name.startswith(output.STAGE)]
 
 
-def test_what_the_new_run_does_not_write_is_gone(folders, tmp_path):
+def test_files_of_an_earlier_run_are_removed(folders, tmp_path):
     out = tmp_path / "out"
     run_map(*folders, output_dir=out)
     (out / "my notes.txt").write_text("keep me")
@@ -157,7 +159,7 @@ def test_what_the_new_run_does_not_write_is_gone(folders, tmp_path):
     }
 
 
-def test_inputs_that_turned_bad_leave_no_old_results(folders, tmp_path):
+def test_invalid_inputs_remove_earlier_results(folders, tmp_path):
     out = tmp_path / "out"
     run_map(*folders, output_dir=out)
     (out / "my notes.txt").write_text("keep me")
@@ -167,7 +169,7 @@ def test_inputs_that_turned_bad_leave_no_old_results(folders, tmp_path):
     assert names(out) == {"my notes.txt"}
 
 
-def test_a_call_that_could_not_run_leaves_the_old_results(folders, tmp_path):
+def test_usage_errors_keep_earlier_results(folders, tmp_path):
     out = tmp_path / "out"
     run_map(*folders, output_dir=out, plots=False)
     before = {name: (out / name).read_bytes() for name in names(out)}
@@ -185,28 +187,28 @@ def test_a_failed_first_run_leaves_no_folder(folders, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_foreign_files_are_never_overwritten(folders, tmp_path):
+def test_other_files_are_never_overwritten(folders, tmp_path):
     out = tmp_path / "out"
     (out / "plots").mkdir(parents=True)
     (out / "plots" / "miss_rates.png").write_text("mine")
-    with pytest.raises(UsageError, match=r"no earlier run wrote \(plots/miss_rates.png\)"):
+    with pytest.raises(UsageError, match=r"not written by an earlier run \(plots/miss_rates.png\)"):
         run_map(*folders, output_dir=out)
     assert names(out) == {"plots/miss_rates.png"}
     assert (out / "plots" / "miss_rates.png").read_text() == "mine"
 
 
-def test_a_foreign_results_file_stops_a_run_before_its_work(folders, tmp_path):
+def test_existing_results_of_another_tool_stop_a_run_early(folders, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "results.json").write_text("mine")
     seen = []
-    with pytest.raises(UsageError, match=r"no earlier run wrote \(results.json\)"):
+    with pytest.raises(UsageError, match=r"not written by an earlier run \(results.json\)"):
         run_map(*folders, output_dir=out, progress=lambda *step: seen.append(step))
     assert seen == []
     assert names(out) == {"results.json"}
 
 
-def test_progress_is_told_to_the_end(folders, tmp_path):
+def test_progress_is_reported_to_the_end(folders, tmp_path):
     steps = []
     run_map(*folders, output_dir=tmp_path / "out", progress=lambda *step: steps.append(step))
     last = {what: (done, total) for what, done, total in steps}
@@ -217,12 +219,12 @@ def test_a_file_where_a_folder_is_needed(folders, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "plots").write_text("mine")
-    with pytest.raises(UsageError, match="no earlier run wrote"):
+    with pytest.raises(UsageError, match="not written by an earlier run"):
         run_map(*folders, output_dir=out)
     assert names(out) == {"plots"}
 
 
-def test_a_ledger_cannot_make_a_run_remove_other_files(folders, tmp_path):
+def test_an_edited_ledger_does_not_remove_other_files(folders, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     for name in ("keep.txt", "results.md"):
@@ -235,36 +237,34 @@ def test_a_ledger_cannot_make_a_run_remove_other_files(folders, tmp_path):
     assert (folders[1] / "a.txt").exists()
 
 
-def test_an_input_folder_takes_no_results(folders):
+def test_an_input_folder_is_refused_for_output(folders):
     for folder in folders:
         with pytest.raises(UsageError, match="found an input folder"):
             run_map(*folders, output_dir=folder / ".." / folder.name)
 
 
-def test_an_output_folder_that_cannot_be(folders, tmp_path):
+def test_an_output_folder_that_is_not_writable(folders, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="expected a folder that can be written to"):
+    with pytest.raises(UsageError, match="expected a writable folder"):
         run_map(*folders, output_dir=tmp_path / "file")
-    with pytest.raises(UsageError, match="expected a folder that can be written to"):
+    with pytest.raises(UsageError, match="expected a writable folder"):
         run_map(*folders, output_dir=tmp_path / "file" / "below")
 
 
 class Killed(BaseException):
-    """A process that ends in the middle of something."""
+    """Simulates a killed process."""
 
 
 @pytest.mark.parametrize("moves", range(4))
 @pytest.mark.parametrize("older", [True, False], ids=["results before", "new folder"])
-def test_a_kill_while_files_are_put_in_place_is_repaired(
-    folders, tmp_path, monkeypatch, older, moves
-):
+def test_a_run_killed_while_moving_files_is_repaired(folders, tmp_path, monkeypatch, older, moves):
     out = tmp_path / ("out" if older else "new")
     run_map(*folders, output_dir=tmp_path / "out", plots=False)
     whole = {name: (tmp_path / "out" / name).read_bytes() for name in names(tmp_path / "out")}
     left = [moves]
     replace = type(out).replace
 
-    def dying(self, target):
+    def replace_or_die(self, target):
         if not self.name.startswith("."):
             if left[0] == 0:
                 raise Killed
@@ -272,8 +272,8 @@ def test_a_kill_while_files_are_put_in_place_is_repaired(
         return replace(self, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(out), "replace", dying)
-        patch.setattr(output.shutil, "rmtree", lambda *_, **__: None)  # nobody tidies up
+        patch.setattr(type(out), "replace", replace_or_die)
+        patch.setattr(output.shutil, "rmtree", lambda *_, **__: None)  # no cleanup
         with pytest.raises(Killed):
             run_map(*folders, output_dir=out, plots=False)
     assert not (out / "results.json").exists()
@@ -282,7 +282,7 @@ def test_a_kill_while_files_are_put_in_place_is_repaired(
     assert {name: (out / name).read_bytes() for name in names(out)} == whole
 
 
-def test_a_full_disk_is_told_and_leaves_the_old_results(tmp_path):
+def test_a_full_disk_is_reported_and_keeps_earlier_results(tmp_path):
     out = tmp_path / "out"
     with OutputFolder(out) as folder:
         (folder.stage / "results.json").write_text("old")
@@ -296,7 +296,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_results(tmp_path):
     assert (out / "results.json").read_text() == "old"
 
 
-def test_results_are_plain_values(tmp_path):
+def test_results_are_builtin_types(tmp_path):
     result = score(tmp_path, TRUTH, FOUND)
     for one in result.classes:
         for name, value in msgspec.structs.asdict(one).items():

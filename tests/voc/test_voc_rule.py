@@ -1,4 +1,4 @@
-"""The VOC rule: values worked out by hand, an independent implementation, invariances."""
+"""The VOC rule: worked examples, comparison with an independent implementation, invariances."""
 
 import tempfile
 from pathlib import Path
@@ -12,13 +12,13 @@ from support.voc_reference import reference
 
 from benchmark_eval.voc import rule
 
-# ---------------------------------------------------------------- by hand
+# ------------------------------------------------------------- worked examples
 
 
 def test_curve_envelope_and_area_of_a_worked_example(tmp_path):
-    # four objects; by confidence: hit, false, hit, false, false, hit
+    # four objects; by confidence: TP, FP, TP, FP, FP, TP
     # precision 1, 1/2, 2/3, 1/2, 2/5, 1/2 at recall 1/4, 1/4, 2/4, 2/4, 2/4, 3/4
-    # envelope at the three steps of recall 1, 2/3, 1/2, and 0 for the fourth object
+    # envelope at the three steps of recall: 1, 2/3, 1/2; 0 for the fourth object
     truth = {"a": [f"beetle {x} 0 {x + 9} 9" for x in (0, 100, 200, 300)]}
     found = {
         "a": [
@@ -42,7 +42,7 @@ def test_curve_envelope_and_area_of_a_worked_example(tmp_path):
     assert (beetle.n_true_positives, beetle.n_false_positives) == (3, 3)
 
 
-def test_mean_is_over_the_classes_of_the_ground_truth(tmp_path):
+def test_map_is_the_mean_over_classes_of_the_ground_truth(tmp_path):
     truth = {"a": ["x 0 0 9 9", "y 50 50 59 59"]}
     result = score(tmp_path, truth, {"a": ["x 0.5 0 0 9 9", "z 0.9 0 0 9 9", "z 0.8 1 1 2 2"]})
     assert [(s.name, s.AP) for s in result.classes] == [("x", 1.0), ("y", 0.0)]
@@ -51,12 +51,15 @@ def test_mean_is_over_the_classes_of_the_ground_truth(tmp_path):
     assert result.detections_without_class == {"z": 2}
 
 
-def test_image_without_detection_file_counts_as_misses(tmp_path):  # field case FB42
+def test_objects_without_detection_file_are_missed(tmp_path):  # field case FB42
     truth = {"a": ["x 0 0 9 9"], "b": ["x 0 0 9 9"]}
     result = score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9"]})
     assert result.mAP == 0.5
     assert result.images_without_detections == ("b",)
-    assert any("count as missed: 1 of 2 images (b)" in note for note in result.notes)
+    assert any(
+        "1 of 2 images without a detection file (b): their objects count as missed" in note
+        for note in result.notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_image_without_detection_file_counts_as_misses(tmp_path):  # field case 
     [["x 0.9 100 0 109 9", "x 0.8 0 0 9 9"], ["x 0.8 0 0 9 9"]],
     ids=["difficult and plain", "plain only"],
 )
-def test_difficult_object_is_neither_hit_nor_missed(tmp_path, detections):  # field case FB43
+def test_a_difficult_object_is_neither_detected_nor_missed(tmp_path, detections):  # field case FB43
     truth = {"a": ["x 0 0 9 9", "x 100 0 109 9 difficult"]}
     result = score(tmp_path, truth, {"a": detections})
     assert result.mAP == 1.0
@@ -91,7 +94,7 @@ def test_two_detections_on_a_difficult_object_are_both_not_counted(tmp_path):
         ("continuous", 0.4445, 0.0),
     ],
 )
-def test_whole_pixels_or_points(tmp_path, coordinates, threshold, ap):  # field case FB44
+def test_pixel_and_continuous_coordinates(tmp_path, coordinates, threshold, ap):  # field case FB44
     # 10 x 10 and 10 x 5 pixels overlap by 50 of 100; 9 x 9 and 9 x 4 points by 36 of 81
     result = score(
         tmp_path,
@@ -113,8 +116,8 @@ def test_iou_values():
     assert rule.iou(point, point, 0).tolist() == [0.0]
 
 
-def test_a_detection_takes_the_best_object_or_none(tmp_path):
-    # both overlap A best (the second by 9 of 11 and 8 of 12 columns): no next best object for it
+def test_a_detection_is_matched_with_its_best_object_only(tmp_path):
+    # both overlap A best (the second by 9 of 11 and 8 of 12 columns), so B is not considered
     truth = {"a": ["x 0 0 9 9", "x 3 0 12 9"]}
     found = {"a": ["x 0.9 0 0 9 9", "x 0.8 1 0 10 9"]}
     result = score(tmp_path, truth, found)
@@ -123,37 +126,37 @@ def test_a_detection_takes_the_best_object_or_none(tmp_path):
     assert result.mAP == 0.5
 
 
-def test_of_equal_overlaps_the_first_object_counts(tmp_path):
-    # twins: both detections go to the first, which is used up after one
+def test_the_first_object_is_taken_on_equal_iou(tmp_path):
+    # identical objects: both detections are matched with the first
     truth = {"a": ["x 0 0 9 9", "x 0 0 9 9"]}
     result = score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9", "x 0.8 0 0 9 9"]})
     assert (of(result, "x").n_true_positives, of(result, "x").n_false_positives) == (1, 1)
-    # the same with a difficult twin in front, then behind
+    # the same with a difficult object first, then second
     truth = {"a": ["x 0 0 9 9 difficult", "x 0 0 9 9"]}
     assert of(score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9"]}), "x").n_on_difficult == 1
     truth = {"a": ["x 0 0 9 9", "x 0 0 9 9 difficult"]}
     assert of(score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9"]}), "x").n_true_positives == 1
 
 
-def test_equal_confidences_are_taken_by_file_name_then_line(tmp_path):
+def test_tied_scores_are_ordered_by_image_name_then_line(tmp_path):
     truth = {"a": ["x 0 0 9 9"], "b": ["x 0 0 9 9"]}
-    hit, miss = "x 0.5 0 0 9 9", "x 0.5 50 50 59 59"
-    # a: miss, hit; b: hit -> precision at the two hits 1/2 and 2/3, envelope 2/3
-    assert score(tmp_path, truth, {"b": [hit], "a": [miss, hit]}).mAP == pytest.approx(2 / 3)
-    # a: hit, miss; b: hit -> 1 and 2/3
-    assert score(tmp_path, truth, {"b": [hit], "a": [hit, miss]}).mAP == pytest.approx(5 / 6)
-    # a: hit; b: hit, miss -> 1 and 1
-    assert score(tmp_path, truth, {"b": [hit, miss], "a": [hit]}).mAP == 1.0
+    tp, fp = "x 0.5 0 0 9 9", "x 0.5 50 50 59 59"
+    # a: FP, TP; b: TP -> precision at the two TP 1/2 and 2/3, envelope 2/3
+    assert score(tmp_path, truth, {"b": [tp], "a": [fp, tp]}).mAP == pytest.approx(2 / 3)
+    # a: TP, FP; b: TP -> 1 and 2/3
+    assert score(tmp_path, truth, {"b": [tp], "a": [tp, fp]}).mAP == pytest.approx(5 / 6)
+    # a: TP; b: TP, FP -> 1 and 1
+    assert score(tmp_path, truth, {"b": [tp, fp], "a": [tp]}).mAP == 1.0
 
 
-def test_file_names_are_ordered_by_image_name_not_by_the_whole_file_name(tmp_path):
-    # "a.txt" stands behind "a-b.txt" as a file name, image "a" before "a-b"
+def test_files_are_ordered_by_image_name_without_suffix(tmp_path):
+    # the file name "a.txt" sorts after "a-b.txt", but image "a" sorts before "a-b"
     truth = {"a": ["x 0 0 9 9"], "a-b": ["x 0 0 9 9"]}
     found = {"a": ["x 0.5 0 0 9 9"], "a-b": ["x 0.5 50 50 59 59", "x 0.5 0 0 9 9"]}
     assert score(tmp_path, truth, found).mAP == pytest.approx((1 + 2 / 3) / 2)
 
 
-def test_threshold_of_single_classes_and_of_all(tmp_path):
+def test_iou_thresholds_per_class(tmp_path):
     truth = {"a": ["x 0 0 9 9", "y 0 0 9 9"]}
     found = {"a": ["x 0.9 0 0 9 5", "y 0.9 0 0 9 5"]}  # IoU 0.6 each
     assert score(tmp_path, truth, found).mAP == 1.0
@@ -163,7 +166,7 @@ def test_threshold_of_single_classes_and_of_all(tmp_path):
     assert [(s.AP, s.iou_threshold) for s in lenient.classes] == [(1.0, 0.6), (0.0, 0.9)]
 
 
-def test_ignored_classes_leave_no_trace_but_their_name(tmp_path):
+def test_ignored_classes_are_excluded_on_both_sides(tmp_path):
     truth = {"a": ["x 0 0 9 9", "y 0 0 9 9"]}
     found = {"a": ["x 0.9 0 0 9 9", "z 0.9 0 0 9 9"]}
     result = score(tmp_path, truth, found, ignore=["y", "z", "w"])
@@ -171,16 +174,16 @@ def test_ignored_classes_leave_no_trace_but_their_name(tmp_path):
     assert result.mAP == 1.0
     assert result.detections_without_class == {}
     assert result.ignored == ("w", "y", "z")
-    assert result.notes == ("ignored class 'w' occurs in no file",)
+    assert result.notes == ("ignored class 'w' does not occur in any file",)
 
 
-def test_when_all_is_ignored_nothing_is_defined(tmp_path):
+def test_map_is_undefined_if_all_classes_are_ignored(tmp_path):
     truth, found = {"a": ["x 0 0 9 9"]}, {"a": ["x 0.9 0 0 9 9", "y 0.9 0 0 9 9"]}
     result = score(tmp_path, truth, found, ignore=["x", "y"])
     assert (result.mAP, result.classes, result.detections_without_class) == (None, (), {})
 
 
-def test_without_an_object_to_find_nothing_is_defined(tmp_path):
+def test_map_is_undefined_without_scored_objects(tmp_path):
     truth = {"a": ["x 0 0 9 9 difficult"]}
     result = score(tmp_path, truth, {"a": ["x 0.9 0 0 9 9", "x 0.8 50 50 59 59"]})
     assert result.mAP is None
@@ -191,16 +194,16 @@ def test_without_an_object_to_find_nothing_is_defined(tmp_path):
     assert result.curves == {}
 
 
-def test_no_detection_gives_ap_0_and_miss_rate_1(tmp_path):
+def test_no_detections_give_ap_0_and_miss_rate_1(tmp_path):
     result = score(tmp_path, {"a": ["x 0 0 9 9"]}, {"a": ""})
     assert (of(result, "x").AP, of(result, "x").log_average_miss_rate) == (0.0, 1.0)
     assert of(result, "x").n_detections == 0
 
 
-def test_log_average_miss_rate_by_hand(tmp_path):
-    # ten images, four objects; by confidence: hit, false, hit, false, then two false at once
-    # up to 0.056 false positives an image: after the first hit, 3/4 missed (4 points of 9)
-    # from 0.1 on: after the second hit, 2/4 missed (5 points)
+def test_log_average_miss_rate_of_a_worked_example(tmp_path):
+    # ten images, four objects; by confidence: TP, FP, TP, FP, FP, FP
+    # up to 0.056 false positives per image: after the first TP, 3/4 missed (4 points of 9)
+    # from 0.1 on: after the second TP, 2/4 missed (5 points)
     truth = {f"i{k}": [] for k in range(10)}
     truth["i0"] = [f"x {x} 0 {x + 9} 9" for x in (0, 100, 200, 300)]
     found = {
@@ -214,7 +217,7 @@ def test_log_average_miss_rate_by_hand(tmp_path):
     )
 
 
-def test_the_nine_points_and_a_miss_rate_of_zero(tmp_path):
+def test_the_nine_reference_points_and_a_miss_rate_of_zero(tmp_path):
     points = rule.FALSE_POSITIVES_PER_IMAGE
     assert points == pytest.approx(np.logspace(-2, 0, 9).tolist())
     assert points[::4] == (0.01, 0.1, 1.0)
@@ -238,14 +241,14 @@ TENTHS = st.integers(0, 10).map(lambda n: n / 10)
 
 @st.composite
 def scenes(draw):
-    """Ground truth and detections of a few images, with ties and hard overlaps in plenty."""
+    """Ground truth and detections of a few images, with many ties and overlaps."""
     images = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
-    thing = st.tuples(NAMES, corners(), st.booleans())
-    hit = st.tuples(NAMES, TENTHS, corners())
-    objects = {image: draw(st.lists(thing, max_size=5)) for image in sorted(images)}
+    gt_object = st.tuples(NAMES, corners(), st.booleans())
+    detection = st.tuples(NAMES, TENTHS, corners())
+    objects = {image: draw(st.lists(gt_object, max_size=5)) for image in sorted(images)}
     objects[min(images)].append((draw(NAMES), draw(corners()), False))
     with_file = draw(st.lists(st.sampled_from(sorted(images)), min_size=1, unique=True))
-    detections = {image: draw(st.lists(hit, max_size=8)) for image in sorted(with_file)}
+    detections = {image: draw(st.lists(detection, max_size=8)) for image in sorted(with_file)}
     return objects, detections
 
 
@@ -276,6 +279,7 @@ def numbers(result):
     ]
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=300, deadline=None)
 @given(scenes(), st.sampled_from([0.25, 0.5, 0.6, 1.0]), st.sampled_from([0.3, 0.5, 0.75]))
 def test_agrees_with_an_independent_implementation(scene, default, special):
@@ -286,11 +290,11 @@ def test_agrees_with_an_independent_implementation(scene, default, special):
     result = scored(objects, detections, class_iou=thresholds, iou=default)
     assert {s.name for s in result.classes} == set(classes)
     for s in result.classes:
-        ap, hits, alarms, not_counted, miss_rate = classes[s.name]
+        ap, n_tp, n_fp, n_not_counted, miss_rate = classes[s.name]
         assert (s.n_true_positives, s.n_false_positives, s.n_on_difficult) == (
-            hits,
-            alarms,
-            not_counted,
+            n_tp,
+            n_fp,
+            n_not_counted,
         )
         found_ap = s.AP
         assert found_ap == (None if ap is None else pytest.approx(float(ap), abs=1e-14))
@@ -300,11 +304,12 @@ def test_agrees_with_an_independent_implementation(scene, default, special):
     assert result.mAP == (None if mean is None else pytest.approx(float(mean), abs=1e-14))
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=100, deadline=None)
 @given(scenes(), st.sampled_from([0.3, 0.5, 0.75]))
-def test_agrees_without_the_pixel_rule_and_with_an_ignored_class(scene, threshold):
+def test_agrees_with_continuous_coordinates_and_an_ignored_class(scene, threshold):
     objects, detections = scene
-    # an object without area is refused in continuous coordinates
+    # objects without area are invalid in continuous coordinates
     objects = {
         image: [(n, (b[0], b[1], b[2] + 1, b[3] + 1), d) for n, b, d in lines]
         for image, lines in objects.items()
@@ -317,14 +322,14 @@ def test_agrees_without_the_pixel_rule_and_with_an_ignored_class(scene, threshol
     assert result.mAP == (None if mean is None else pytest.approx(float(mean), abs=1e-14))
 
 
-def test_pairs_in_several_blocks_give_the_same_matches(monkeypatch):
+def test_blocks_of_pairs_do_not_change_the_matching(monkeypatch):
     generator = np.random.default_rng(4)
     group = generator.integers(0, 5, 200)
     boxes = np.sort(generator.integers(0, 20, (200, 2, 2)), axis=1).reshape(200, 4).astype(float)
     object_group, objects = group[:90].copy(), boxes[:90] + generator.integers(0, 2, (90, 1))
     whole = rule.nearest_objects(group, boxes, object_group, objects, 1)
     for size in (1, 7, 50):
-        monkeypatch.setattr(rule, "PAIRS_AT_ONCE", size)
+        monkeypatch.setattr(rule, "MAX_PAIRS", size)
         pieces = rule.nearest_objects(group, boxes, object_group, objects, 1)
         assert np.array_equal(whole[0], pieces[0])
         assert np.array_equal(whole[1], pieces[1])
@@ -333,9 +338,10 @@ def test_pairs_in_several_blocks_give_the_same_matches(monkeypatch):
 # ------------------------------------------------------------------ invariances
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes(), st.randoms(use_true_random=False))
-def test_order_of_detections_is_of_no_account_without_ties(scene, random):
+def test_invariant_to_order_without_ties(scene, random):
     objects, detections = scene
     total = sum(map(len, detections.values()))
     confidences = random.sample(range(1, 1000), total)
@@ -354,9 +360,10 @@ def test_order_of_detections_is_of_no_account_without_ties(scene, random):
     )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes(), st.sampled_from([2, 8, 1024]), st.integers(-50, 50))
-def test_scale_and_place_are_of_no_account(scene, scale, shift):
+def test_invariant_to_scale_and_translation(scene, scale, shift):
     objects, detections = scene
     objects = {
         image: [(n, (b[0], b[1], b[2] + 1, b[3] + 1), d) for n, b, d in lines]
@@ -378,9 +385,10 @@ def test_scale_and_place_are_of_no_account(scene, scale, shift):
     )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_duplicates_of_all_detections_behind_them_are_false_positives_only(scene):
+def test_duplicates_at_lower_confidence_are_false_positives_only(scene):
     objects, detections = scene
     doubled = {
         image: [(n, 0.5 + c / 2, b) for n, c, b in lines] + [(n, c / 4, b) for n, c, b in lines]
@@ -397,9 +405,10 @@ def test_duplicates_of_all_detections_behind_them_are_false_positives_only(scene
         assert b.n_false_positives == 2 * a.n_false_positives + a.n_true_positives
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_only_the_order_of_confidences_counts(scene):
+def test_invariant_to_monotonic_confidences(scene):
     objects, detections = scene
     squared = {
         image: [(n, round(c * c, 4), b) for n, c, b in lines] for image, lines in detections.items()

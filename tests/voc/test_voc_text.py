@@ -1,7 +1,6 @@
-"""Reading text files of boxes: what is taken, what is refused, and how it is told."""
+"""Text files of boxes: accepted variants, rejected lines, and messages."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ def problems_of(tmp_path, truth=TRUTH, found=FOUND, **options):
     return caught.value.problems
 
 
-# -------------------------------------------------------------------- what is taken
+# ------------------------------------------------------------------------- accepted
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def problems_of(tmp_path, truth=TRUTH, found=FOUND, **options):
         f"Ips\u00a0typographus 0.91 {BOX}\n",
     ],
 )
-def test_ways_to_write_the_same_detection(tmp_path, content):  # field case FB41
+def test_accepted_variants_of_a_detection_line(tmp_path, content):  # field case FB41
     boxes, problems = read_boxes(write_folder(tmp_path / "det", {"a": content}), "detections")
     assert problems == []
     assert boxes.classes == ("Ips typographus",)
@@ -83,13 +82,13 @@ def test_columns_of_ground_truth(tmp_path):
     assert boxes.difficult.tolist() == [False, True, False, False, False]
 
 
-def test_a_class_name_is_the_same_however_its_accent_is_encoded(tmp_path):
+def test_class_names_are_compared_after_unicode_normalisation(tmp_path):
     truth = {"a": [f"scolyte \u00e9rod\u00e9 {BOX}"]}
     found = {"a": [f"scolyte e\u0301rode\u0301 0.9 {BOX}"]}
     assert score(tmp_path, truth, found).mAP == 1.0
 
 
-def test_only_text_files_that_are_not_hidden_are_read(tmp_path):
+def test_hidden_files_and_other_suffixes_are_ignored(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
     (tmp_path / "gt" / "notes.md").write_text("no box")
     (tmp_path / "gt" / "._a.txt").write_bytes(b"\x00\x05\x16\x07")
@@ -98,7 +97,7 @@ def test_only_text_files_that_are_not_hidden_are_read(tmp_path):
     assert (boxes.images, problems) == (("a",), [])
 
 
-def test_the_suffix_may_be_in_capitals(tmp_path):
+def test_the_suffix_is_case_insensitive(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
     (tmp_path / "gt" / "a.txt").rename(tmp_path / "gt" / "b.TXT")
     assert read_boxes(tmp_path / "gt", "ground truth")[0].images == ("b",)
@@ -110,7 +109,7 @@ def test_an_empty_file_is_an_image_without_boxes(tmp_path):
     assert result.images_without_detections == ()
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------------- rejected
 
 
 @pytest.mark.parametrize(
@@ -118,35 +117,35 @@ def test_an_empty_file_is_an_image_without_boxes(tmp_path):
     [
         ("Ips", "line-shape", "found 'Ips'; expected <class> <confidence> <left> <top>"),
         (f"0.9 {BOX}", "line-shape", "found '0.9 10 10 60 60'"),
-        (f"Ips {BOX}", "line-shape", "the confidence is left out"),
-        (f"Ips sp {BOX}", "line-shape", "the confidence is left out"),
+        (f"Ips {BOX}", "line-shape", "missing confidence"),
+        (f"Ips sp {BOX}", "line-shape", "missing confidence"),
         (f"Ips 0.9 {BOX} difficult", "line-shape", "ground truth among the detections"),
         ("Ips 0.9 10 10 60", "line-shape", "found 'Ips 0.9 10 10 60'"),
-        ("Ips,0.9,10,10,60,60", "line-shape", "blanks are wanted"),
-        ("Ips 0,9 10 10 60 60", "line-shape", "blanks are wanted"),
+        ("Ips,0.9,10,10,60,60", "line-shape", "use spaces between numbers"),
+        ("Ips 0,9 10 10 60 60", "line-shape", "use spaces between numbers"),
         ('{"class": "Ips"}', "line-shape", "JSON"),
         ("<annotation>", "line-shape", "XML"),
         ("Ips 0.9 1_0 10 60 60", "line-shape", "1_0"),
         ("Ips 0.9 ١٠ 10 60 60", "line-shape", "found"),
         ("Ips 0.9 0x1 10 60 60", "line-shape", "0x1"),
         ("Ips 0.9 ten 10 60 60", "line-shape", "ten"),
-        ("1 2 0.9 10 10 60 60", "line-shape", "more numbers than wanted"),
-        ("Ips 0.8 0.9 10 10 60 60", "line-shape", "a confidence too many"),
+        ("1 2 0.9 10 10 60 60", "line-shape", "too many numbers"),
+        ("Ips 0.8 0.9 10 10 60 60", "line-shape", "an extra confidence"),
         (f"Ips nan {BOX}", "not-finite", "confidence: found nan; expected a finite number"),
         (f"Ips -Inf {BOX}", "not-finite", "confidence: found -Inf"),
         ("Ips 0.9 10 infinity 60 60", "not-finite", "top: found infinity"),
-        (f"Ips -0.1 {BOX}", "confidence", "found '-0.1'; expected a number from 0 to 1"),
-        (f"Ips 91 {BOX}", "confidence", "a percentage, or the confidence is left out"),
+        (f"Ips -0.1 {BOX}", "confidence", "found '-0.1'; expected a number in [0, 1]"),
+        (f"Ips 91 {BOX}", "confidence", "a percentage, or a missing confidence"),
         (f"Ips 1e999 {BOX}", "confidence", "1e999"),
         ("Ips 0.9 10 10 1e10 60", "coordinate", "right: found '1e10'"),
         ("Ips 0.9 10 10 1e999 60", "coordinate", "right: found '1e999'"),
         ("Ips 0.9 60 10 10 60", "swapped-corners", "left, right: found left '60' and right '10'"),
         ("Ips 0.9 10 60 60 10", "swapped-corners", "top, bottom: found top '60' and bottom '10'"),
-        (f"Ips\x00 0.9 {BOX}", "class-name", "class: found 'Ips\\x00' with an invisible"),
+        (f"Ips\x00 0.9 {BOX}", "class-name", "class: found 'Ips\\x00' with a non-printable"),
         (f"Ips\u200b 0.9 {BOX}", "class-name", "'Ips\\u200b'"),
     ],
 )
-def test_detection_lines_that_are_refused(tmp_path, line, kind, message):
+def test_invalid_detection_lines(tmp_path, line, kind, message):
     boxes, problems = detections(tmp_path, f"Ips 0.5 {BOX}", line)
     assert [problem.kind for problem in problems] == [kind]
     assert message in str(problems[0])
@@ -160,18 +159,18 @@ def test_detection_lines_that_are_refused(tmp_path, line, kind, message):
         (BOX, "line-shape", "expected <class> <left> <top> <right> <bottom> [difficult]"),
         ("difficult", "line-shape", "found 'difficult'"),
         (f"{BOX} difficult", "line-shape", "found"),
-        (f"Ips {BOX} Difficult", "line-shape", "small letters"),
+        (f"Ips {BOX} Difficult", "line-shape", "must be lowercase"),
         (f"Ips {BOX} hard", "line-shape", "hard"),
-        (f"Ips 0.91 {BOX}", "line-shape", "a detection among the ground truth"),
-        (f"Ips 9.1e-1 {BOX} difficult", "line-shape", "a detection among the ground truth"),
-        (f"0 0.91 {BOX}", "line-shape", "more numbers than wanted"),
-        (f"Ips {BOX} 0", "swapped-corners", "a flag at the end of the line?"),
-        (f"Ips {BOX} 1", "swapped-corners", "the word 'difficult' is wanted"),
+        (f"Ips 0.91 {BOX}", "line-shape", "detections among the ground truth"),
+        (f"Ips 9.1e-1 {BOX} difficult", "line-shape", "detections among the ground truth"),
+        (f"0 0.91 {BOX}", "line-shape", "too many numbers"),
+        (f"Ips {BOX} 0", "swapped-corners", "a flag of 0 or 1 at the end of the line"),
+        (f"Ips {BOX} 1", "swapped-corners", "use 'difficult' instead"),
         ("Ips 60 60 10 10", "swapped-corners", "width and height"),
         ("Ips nan 10 60 60", "not-finite", "left: found nan"),
     ],
 )
-def test_ground_truth_lines_that_are_refused(tmp_path, line, kind, message):
+def test_invalid_ground_truth_lines(tmp_path, line, kind, message):
     boxes, problems = ground_truth(tmp_path, f"Ips {BOX}", line)
     assert [problem.kind for problem in problems] == [kind]
     assert message in str(problems[0])
@@ -179,13 +178,13 @@ def test_ground_truth_lines_that_are_refused(tmp_path, line, kind, message):
     assert len(boxes) == 1
 
 
-def test_a_long_line_is_not_quoted_whole(tmp_path):
+def test_long_lines_are_truncated_in_messages(tmp_path):
     _, problems = detections(tmp_path, "9" * 100_000, "x " * 100_000)
     assert [problem.kind for problem in problems] == ["line-shape"] * 2
     assert all(len(str(problem)) < 400 for problem in problems)
 
 
-def test_all_problems_of_both_folders_come_together(tmp_path):
+def test_all_problems_of_both_folders_are_reported(tmp_path):
     problems = problems_of(
         tmp_path,
         {"a": ["Ips 1 2 3"], "b": ["Ips 9 9 1 1", "Ips 1 1 9 9", "Ips 1 1 nan 9"]},
@@ -215,38 +214,46 @@ def test_text_that_is_not_utf8(tmp_path):
     assert "UTF-16" in str(problems[1])
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_invalid_utf8_after_a_byte_order_mark_is_located(tmp_path):
+    problems = problems_of(tmp_path, {"a": b"\xef\xbb\xbfx 1 1 9 9\n\xe9rod\xe9 1 1 9 9"})
+    assert [(p.kind, p.record) for p in problems] == [("not-utf-8", "line 2")]
+    assert problems[0].found == "byte 0xe9, which is not valid UTF-8"
+
+
+def test_unreadable_files(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
     (tmp_path / "gt" / "b.txt").mkdir()
     (tmp_path / "gt" / "c.txt").symlink_to("nowhere")
     os.mkfifo(tmp_path / "gt" / "d.txt")
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 3
-    assert "b.txt: found a folder; expected a text file" in str(problems[0])
-    assert "c.txt: no regular file" in str(problems[1])
+    assert "b.txt: found a folder" in str(problems[0])
+    assert "c.txt: found No such file or directory" in str(problems[1])
+    assert "d.txt: found a named pipe" in str(problems[2])
+    assert all(problem.expected == "a text file" for problem in problems)
 
 
 def test_a_file_without_permission(tmp_path, monkeypatch):
-    def refused(path):
+    def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refused)  # the administrator may read everything
+    monkeypatch.setattr(text, "open_input", refuse)  # root may read every file
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 2
-    assert "gt/a.txt: found Permission denied on reading" in str(problems[0])
+    assert "gt/a.txt: found Permission denied; expected a text file" in str(problems[0])
 
 
-def test_two_files_of_one_image(tmp_path):
+def test_two_files_for_one_image(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
     (tmp_path / "gt" / "a.TXT").write_text(f"Ips {BOX}")
     if len(list((tmp_path / "gt").iterdir())) == 1:
-        pytest.skip("a file system without capitals")
+        pytest.skip("case-insensitive file system")
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["duplicate-file"]
-    assert "a.TXT beside it" in str(problems[0])
+    assert "another file of the same image, a.TXT" in str(problems[0])
 
 
-def test_a_file_name_that_cannot_be_shown(tmp_path):
+def test_a_file_name_with_non_printable_characters(tmp_path):
     write_folder(tmp_path / "gt", {**TRUTH, "new\nline": ""})
     assert "file-name" in [p.kind for p in problems_of(tmp_path)]
 
@@ -256,15 +263,15 @@ def test_empty_folders(tmp_path):
     (tmp_path / "det" / "a.json").touch()
     problems = problems_of(tmp_path, {}, {})
     assert [p.kind for p in problems] == ["empty-folder", "empty-folder"]
-    assert "gt: no .txt file; expected one text file an image" in str(problems[0])
-    assert "the folder holds .json" in str(problems[1])
+    assert "gt: no .txt file; expected one text file per image" in str(problems[0])
+    assert "folder with .json files" in str(problems[1])
 
 
 def test_ground_truth_without_any_object(tmp_path):
     assert [p.kind for p in problems_of(tmp_path, {"a": "", "b": ""}, FOUND)] == ["no-object"]
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_missing_folder(tmp_path):
     write_folder(tmp_path / "gt", TRUTH)
     with pytest.raises(UsageError, match="No such file or directory; expected a folder"):
         read_boxes(tmp_path / "nothing", "detections")
@@ -272,7 +279,7 @@ def test_a_folder_that_is_not_there(tmp_path):
         read_boxes(tmp_path / "gt" / "a.txt", "detections")
 
 
-def test_detection_files_of_unknown_images_are_all_named(tmp_path):
+def test_all_detection_files_without_ground_truth_are_reported(tmp_path):
     problems = problems_of(tmp_path, TRUTH, {**FOUND, "b": "", "c": ""})
     assert [(p.kind, p.record) for p in problems] == [
         ("no-ground-truth", "b.txt"),
@@ -280,37 +287,37 @@ def test_detection_files_of_unknown_images_are_all_named(tmp_path):
     ]
     assert problems[0].cause == ""
     elsewhere = problems_of(tmp_path / "x", TRUTH, {"b": FOUND["a"]})
-    assert "no name is in both folders" in str(elsewhere[0])
+    assert "no file name in common" in str(elsewhere[0])
 
 
 # ------------------------------------------------------------------------ coordinates
 
 
-def test_shares_of_the_image_are_no_pixels(tmp_path):
+def test_normalised_coordinates_are_refused_as_pixels(tmp_path):
     truth = {"a": ["x 0.1 0.1 0.5 0.5"]}
     found = {"a": ["x 0.9 0.1 0.1 0.5 0.4"]}
     problems = problems_of(tmp_path, truth, found)
     assert [p.kind for p in problems] == ["normalised-coordinates"] * 2
-    assert "coordinates between 0.1 and 0.5 in every line; expected corners in pixels" in str(
+    assert "coordinates between 0.1 and 0.5 in all lines; expected pixel coordinates" in str(
         problems[0]
     )
     assert score(tmp_path, truth, found, coordinates="continuous").mAP == 1.0  # IoU 0.75
 
 
-def test_whole_corners_from_0_to_1_are_pixels(tmp_path):
+def test_integer_coordinates_from_0_to_1_are_pixels(tmp_path):
     assert score(tmp_path, {"a": ["x 0 0 1 1"]}, {"a": ["x 0.9 0 0 1 0"]}).mAP == 1.0
 
 
-def test_fractions_under_the_pixel_rule_are_noted(tmp_path):
+def test_non_integer_coordinates_under_the_pixel_rule_are_noted(tmp_path):
     truth = {"a": ["x 0 0 9.5 9", "x 50 0 59 9"]}
     found = {"a": ["x 0.9 0 0 9.5 9"]}
     notes = score(tmp_path, truth, found).notes
     assert len(notes) == 1
-    assert "1 object and 1 detection (" in notes[0]
+    assert "1 object and 1 detection with non-integer coordinates" in notes[0]
     assert score(tmp_path, truth, found, coordinates="continuous").notes == ()
 
 
-def test_objects_without_area_cannot_be_found_on_a_plane(tmp_path):
+def test_objects_without_area_are_invalid_in_continuous_coordinates(tmp_path):
     truth = {"a": ["x 0 0 9 9", "x 5 5 5 9"]}
     found = {"a": ["x 0.9 0 0 9 9", "x 0.8 3 3 3 3"]}
     (problem,) = problems_of(tmp_path, truth, found, coordinates="continuous")
@@ -328,29 +335,32 @@ def test_objects_without_area_cannot_be_found_on_a_plane(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iou": 0}, "iou: found 0; expected an IoU above 0 and up to 1"),
+        ({"iou": 0}, "iou must be in (0, 1], got 0"),
         ({"iou": 50}, "a percentage"),
-        ({"iou": float("nan")}, "iou: found nan"),
-        ({"class_iou": {"Ips typographus": 1.5}}, "iou of 'Ips typographus': found 1.5"),
-        ({"class_iou": {"Ips typografus": 0.5}}, "is 'Ips typographus' meant?"),
+        ({"iou": float("nan")}, "iou must be in (0, 1], got nan"),
+        (
+            {"class_iou": {"Ips typographus": 1.5}},
+            "iou of 'Ips typographus' must be in (0, 1], got 1.5",
+        ),
+        ({"class_iou": {"Ips typografus": 0.5}}, "did you mean 'Ips typographus'?"),
         ({"class_iou": {"Ips typographus": 0.5}, "ignore": ["Ips  typographus"]}, "one of the two"),
-        ({"ignore": ["x\udcff"]}, "class 'x\\udcff': found an invisible character"),
-        ({"class_iou": {"x\u200b": 0.5}}, "found an invisible character"),
-        ({"coordinates": "yolo"}, "coordinates: found 'yolo'; expected pixel or continuous"),
+        ({"ignore": ["x\udcff"]}, "class 'x\\udcff': found a non-printable character"),
+        ({"class_iou": {"x\u200b": 0.5}}, "found a non-printable character"),
+        ({"coordinates": "yolo"}, "coordinates must be 'pixel' or 'continuous', got 'yolo'"),
     ],
 )
-def test_options_that_make_no_sense(tmp_path, options, message):
+def test_invalid_options(tmp_path, options, message):
     with pytest.raises(UsageError) as caught:
         score(tmp_path, TRUTH, FOUND, **options)
     assert message in str(caught.value)
 
 
-def test_a_class_that_only_detections_have_has_no_threshold(tmp_path):
+def test_iou_threshold_of_a_class_without_ground_truth(tmp_path):
     with pytest.raises(UsageError, match="no such class in the ground truth"):
         score(tmp_path, TRUTH, {"a": [f"x 0.9 {BOX}"]}, class_iou={"x": 0.5})
 
 
-def test_names_that_differ_in_capitals_only_are_pointed_out(tmp_path):
+def test_class_names_that_differ_only_in_case_are_noted(tmp_path):
     result = score(tmp_path, TRUTH, {"a": [f"ips_typographus 0.9 {BOX}"]})
     assert result.mAP == 0.0
     assert any(
@@ -365,11 +375,12 @@ WORDS = st.sampled_from(
 GAPS = st.sampled_from([" ", "  ", "\t", "\u00a0", "\x1f", "\x85"])
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.tuples(GAPS, WORDS), max_size=9), st.sampled_from(["ground truth", "detections"])
 )
-def test_any_line_gives_a_box_or_a_problem(words, kind):
+def test_every_line_gives_a_box_or_a_problem(words, kind):
     line = "".join(gap + word for gap, word in words).replace("\r", "").replace("\n", "")
     reader = text._Reader(kind)
     taken = line.strip() != "" and reader._add(0, 1, line)

@@ -4,7 +4,7 @@ rule aggregate:
         summaries=summaries,
         index="results/benchmark/index.npz",
         manifest=ancient(local(manifest_files)),
-        stamp="results/.state/sweep.json",
+        fingerprint="results/.state/sweep.json",
     output:
         aggregated="results/aggregated/aggregated.json",
         tables=expand(
@@ -20,7 +20,7 @@ rule aggregate:
                 "models",
             ],
         ),
-        record="results/.state/sweep.made.json",
+        record=f"results/.state/{PLAN.record('sweep')}",
     log:
         "results/logs/aggregate.log",
     benchmark:
@@ -32,10 +32,15 @@ rule aggregate:
         mem_mb=2000,
         runtime=30,
     params:
+        python=python,
+        script=script("aggregate"),
+        output_dir=lambda wildcards, output: str(Path(output.aggregated).parent),
         manifest=lambda wildcards: str(PLAN.config.manifest),
         eval_dir=lambda wildcards: MODELS_FOLDER,
-        allow_missing=PLAN.config.allow_missing,
-        exclude=list(PLAN.missing),
+        allow_missing="--allow-missing" if PLAN.config.allow_missing else "--no-allow-missing",
         custom_metrics=str(PLAN.config.custom_metrics or ""),
-    script:
-        "../scripts/aggregate.py"
+    shell:
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        " --record={output.record:q} --eval-dir={params.eval_dir:q} --manifest={params.manifest:q}"
+        " --index={input.index:q} --output-dir={params.output_dir:q} {params.allow_missing}"
+        " --custom-metrics={params.custom_metrics:q}"

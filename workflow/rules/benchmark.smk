@@ -1,11 +1,11 @@
-# The benchmark, read and checked once; every evaluation loads the index in milliseconds.
+# The benchmark, read and checked once; every evaluation loads the index in milliseconds. The
+# index is not ancient() for its readers: Snakemake 9.27 would drop jobs after it (snakemake#4166).
 rule index_benchmark:
     input:
         files=ancient(local(benchmark_files)),
-        stamp="results/.state/benchmark.json",
+        fingerprint="results/.state/benchmark.json",
     output:
         index="results/benchmark/index.npz",
-        record="results/.state/benchmark.made.json",
     log:
         "results/logs/index_benchmark.log",
     benchmark:
@@ -17,6 +17,9 @@ rule index_benchmark:
         mem_mb=4000,
         runtime=10,
     params:
+        python=python,
+        script=script("index_benchmark"),
         benchmark_dir=lambda wildcards: str(PLAN.config.benchmark_dir),
-    script:
-        "../scripts/index_benchmark.py"
+    shell:
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        " --benchmark-dir={params.benchmark_dir:q} --index={output.index:q}"

@@ -3,21 +3,12 @@ import gc
 
 from snakemake.logging import logger
 
-from benchmark_eval.pipeline.cluster import require_plain_names, require_room_for_arrays
-from benchmark_eval.inputs.config import normalise_config
 from benchmark_eval.core.errors import unwritable
-from benchmark_eval.pipeline.plan import load_plan, park_outdated, settle_outdated
-from benchmark_eval.pipeline.recovery import (
-    clear_killed_run,
-    forget_faulty,
-    not_evaluated,
-    note_finished,
-    note_running,
-    other_run,
-    set_aside_faulty,
-)
-from benchmark_eval.pipeline.snakemake_compat import look_only_when_a_job_ends
+from benchmark_eval.inputs.config import normalise_config
+from benchmark_eval.pipeline import snakemake_compat
 from benchmark_eval.pipeline.fingerprints import require_same_package
+from benchmark_eval.pipeline.outdated import hold, remove_outdated
+from benchmark_eval.pipeline.plan import load_plan, not_evaluated
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
 
@@ -27,70 +18,68 @@ gc.freeze()
 
 
 def on_disk(path):
-    """Where a file of a rule lies, when this workflow is a module with a prefix.
-
-    Only while the workflow is read: afterwards Snakemake has forgotten the prefix.
-    """
-    return str(workflow.modifier.modify_path(path))
+    """Where a file of a rule is, when this workflow is a module with a prefix (while it is read)."""
+    return snakemake_compat.on_disk(workflow, path)
 
 
-def plain(fault):
-    """A fault of the library as one that Snakemake prints without a traceback."""
-    return WorkflowError(str(fault))
+def plain(error):
+    """An error of the library as one that Snakemake prints without a traceback."""
+    return WorkflowError(str(error))
+
+
+def asked(find, *args):
+    """What the library finds, or its error in Snakemake's words."""
+    try:
+        return find(*args)
+    except BenchmarkEvalError as error:
+        raise plain(error) from None
 
 
 RESULTS = on_disk("results")
 STATE = on_disk("results/.state")
-NOTE = on_disk("results/.state/running.json")
 MODELS_FOLDER = on_disk("results/models")
 LOGS_FOLDER = on_disk("results/logs/evaluate_model")
 REPORT = on_disk("results/aggregated/report.md")
 
 try:
-    if workflow.is_main_process or workflow.remote_exec:
+    PLANS = snakemake_compat.plans(workflow)
+    if PLANS or snakemake_compat.runs_elsewhere(workflow):
         require_same_package()
-    if workflow.is_main_process:
-        if clear_killed_run(NOTE, RESULTS):
-            logger.info("The last run was killed; its unfinished jobs will run again.")
-    # while another run works here, its stamps stay as they are: its jobs were planned by them
-    MAIN = workflow.is_main_process and not other_run(NOTE)
-    PLAN = load_plan(normalise_config(config), RESULTS, main=MAIN, tell=logger.info)
-except BenchmarkEvalError as fault:
-    raise plain(fault) from None
-except UnicodeEncodeError as fault:
-    raise plain(unwritable(fault)) from None
+    CONFIG = normalise_config(config)
+    # while another process works here, its fingerprints stay as they are: its jobs were planned by them
+    HELD = PLANS and (bool(CONFIG.unset()) or hold(STATE))
+    PLAN = load_plan(CONFIG, RESULTS, main=HELD, log=logger.info)
+except BenchmarkEvalError as error:
+    raise plain(error) from None
+except UnicodeEncodeError as error:
+    raise plain(unwritable(error)) from None
 
 
-# A name has no slash; whether it is a model of the manifest, the plan tells. All names as one pattern
+# A name has no slash; whether it is a model of the manifest, the plan says. All names as one pattern
 # would be exact too, but Snakemake scans it for every file of every job (1,530 models: 5 seconds).
 wildcard_constraints:
     model="[^/]+",
 
 
-def asked(find, *args):
-    """What the plan finds, or its fault in Snakemake's words."""
-    try:
-        return find(*args)
-    except BenchmarkEvalError as fault:
-        raise plain(fault) from None
+# Every job is a command: this Python and a script of workflow/scripts. Params that are functions of
+# input are no reason to run again, so neither a moved environment nor a fresh clone is one; and the
+# dates of scripts, which Snakemake compares for script: jobs, are not looked at.
 
 
-# The user's own files, taken as they lie: rules mark them ancient, because stamps tell when their
-# content changes, and local, because paths in the config start at the working directory even where
-# this workflow is a module with a prefix.
+def python(wildcards, input):
+    return sys.executable
 
 
-def require_that_a_cluster_can(jobs):
-    """Stop before the first job if these go to a cluster and one would not arrive there."""
-    if not workflow.local_exec:
-        models = [job.wildcards.model for job in jobs if "model" in job.wildcards_dict]
-        asked(require_plain_names, models)
-        asked(
-            require_room_for_arrays,
-            workflow.executor_settings,
-            workflow.resource_settings.nodes,
-            len(models),
-        )
+def script(name):
+    """A params function: the path of a script of the workflow."""
+    path = f"../scripts/{name}.py"
+    found = snakemake_compat.beside_rules(workflow, path) or str(workflow.source_path(path))
+    return lambda wildcards, input: found
+
+
+# The user's own files, taken as they are: rules mark them ancient, because fingerprints show when
+# their content changes, and local, because paths in the config start at the working directory even
+# where this workflow is a module with a prefix. No file that a rule makes may be marked ancient.
 
 
 def benchmark_files(wildcards):
@@ -113,7 +102,7 @@ def summaries(wildcards):
 def absent_model_files(wildcards):
     """What evaluations leave beside the summaries that the tables ask for, where it is not there.
 
-    What is there needs no asking for: an evaluation that runs again makes all its files. To ask
+    What is there need not be asked for: an evaluation that runs again makes all its files. To ask
     for each of them costs Snakemake a second for a thousand models.
     """
     asked(PLAN.require_set)
@@ -136,17 +125,27 @@ def summaries_of(regime):
     return of_regime
 
 
-def tell_warnings(report):
+def require_that_it_can_run(models):
+    """Stop before the first job if another process works here, or a cluster would spoil a name."""
+    if not HELD:
+        raise WorkflowError(
+            f"another Snakemake process is using {RESULTS}; nothing was run. "
+            "Wait for its end (a dry run counts too), then run again"
+        )
+    asked(snakemake_compat.require_cluster_can, workflow, models)
+
+
+def log_warnings(report):
     """A line at the end of a run for who reads nothing else of its log."""
     from benchmark_eval.report.document import warnings_told
 
-    told = warnings_told(report)
-    if told:
-        logger.warning(told)
+    line = warnings_told(report)
+    if line:
+        logger.warning(line)
 
 
-def tell_not_evaluated():
+def log_not_evaluated():
     """Lines at the end of a run that failed: which models it has not evaluated."""
-    left = [job.wildcards.model for job in EVALUATIONS if not workflow.dag.finished(job)]
+    left = snakemake_compat.models_of(snakemake_compat.unfinished(workflow, EVALUATIONS))
     if left:
         logger.error(not_evaluated(left, LOGS_FOLDER))

@@ -1,10 +1,10 @@
-# One model on all splits. Prediction files are never compared by time: the stamp holds their
+# One model on all splits. Prediction files are never compared by time: the fingerprint holds their
 # digests, those of the benchmark and of the scoring code, and the options.
 rule evaluate_model:
     input:
         predictions=ancient(local(prediction_files)),
         index="results/benchmark/index.npz",
-        stamp="results/.state/models/{model}.json",
+        fingerprint="results/.state/models/{model}.json",
     output:
         summary="results/models/{model}/{model}_summary.json",
         table="results/models/{model}/{model}_summary.csv",
@@ -24,8 +24,8 @@ rule evaluate_model:
         mem_mb=lambda wildcards, attempt: 1500 * attempt,
         runtime=30,
     params:
-        # what follows from input or output is no reason to run again; nor is a moved environment
-        python=lambda wildcards, input: sys.executable,
+        python=python,
+        script=script("evaluate_model"),
         predictions_dir=lambda wildcards, input: str(Path(input.predictions[0]).parent),
         output_dir=lambda wildcards, output: str(Path(output.summary).parent),
         splits=list(PLAN.config.splits),
@@ -33,10 +33,9 @@ rule evaluate_model:
         engine=PLAN.config.engine,
         on_invalid=PLAN.config.on_invalid,
         detections="--detections" if PLAN.config.detections else "--no-detections",
-    # A command, where the other rules have a script: a script would import Snakemake once a model.
     shell:
-        "{params.python:q} -P -m benchmark_eval evaluate --quiet --log={log:q} --stamp={input.stamp:q}"
-        " --benchmark-dir={input.index:q} --predictions-dir={params.predictions_dir:q}"
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        " --index={input.index:q} --predictions-dir={params.predictions_dir:q}"
         " --output-dir={params.output_dir:q} --model-name={wildcards.model:q}"
         " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
         " --on-invalid {params.on_invalid} {params.detections}"

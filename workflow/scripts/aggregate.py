@@ -1,23 +1,12 @@
-"""Put the summaries of all models together into the tables of the sweep."""
+"""Job of the rule aggregate: make the tables of the sweep."""
 
-from pathlib import Path
+import argparse
 
-from benchmark_eval.pipeline.job import job
-from benchmark_eval.sweep import aggregate
+from benchmark_eval.pipeline.jobs import aggregate
 
-with job(
-    snakemake.log[0],
-    stamp=snakemake.input.stamp,
-    record=snakemake.output.record,
-    made=snakemake.input.summaries,
-):
-    aggregate(
-        eval_dir=snakemake.params.eval_dir,
-        manifest=snakemake.params.manifest,
-        benchmark=snakemake.input.index,
-        output_dir=Path(snakemake.output.aggregated).parent,
-        allow_missing=snakemake.params.allow_missing,
-        exclude=snakemake.params.exclude,
-        custom_metrics=snakemake.params.custom_metrics or None,
-        stamp=snakemake.input.stamp,
-    )
+parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+for name in ("eval-dir", "manifest", "index", "output-dir", "fingerprint", "record", "log"):
+    parser.add_argument(f"--{name}", required=True)
+parser.add_argument("--allow-missing", required=True, action=argparse.BooleanOptionalAction)
+parser.add_argument("--custom-metrics", type=lambda path: path or None, help="empty: none")
+aggregate(**vars(parser.parse_args()))

@@ -1,12 +1,10 @@
-"""Read the benchmark's files and keep them as one index."""
+"""Job of the rule index_benchmark: read the benchmark and write its index."""
 
-from benchmark_eval.pipeline.job import job
-from benchmark_eval.pipeline.kept_index import make_index
+import argparse
 
-with job(snakemake.log[0]):
-    make_index(
-        snakemake.params.benchmark_dir,
-        snakemake.output.index,
-        stamp=snakemake.input.stamp,
-        record=snakemake.output.record,
-    )
+from benchmark_eval.pipeline.jobs import index_benchmark
+
+parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+for name in ("benchmark-dir", "index", "fingerprint", "log"):
+    parser.add_argument(f"--{name}", required=True)
+index_benchmark(**vars(parser.parse_args()))

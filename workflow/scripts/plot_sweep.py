@@ -1,19 +1,11 @@
-"""Draw the plots of the sweep."""
+"""Job of the rule plot_sweep: draw the plots of the sweep."""
 
-from pathlib import Path
+import argparse
 
-from benchmark_eval.pipeline.job import job
-from benchmark_eval.report import write_plots
-from benchmark_eval.sweep import read_aggregated
+from benchmark_eval.pipeline.jobs import plot_sweep
 
-with job(
-    snakemake.log[0],
-    stamp=snakemake.input.stamp,
-    record=snakemake.output.record,
-    made=[snakemake.input.aggregated],
-):
-    write_plots(
-        read_aggregated(snakemake.input.aggregated),
-        Path(snakemake.output[0]).parent,
-        snakemake.params.formats,
-    )
+parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+for name in ("aggregated", "output-dir", "fingerprint", "record", "log"):
+    parser.add_argument(f"--{name}", required=True)
+parser.add_argument("--formats", required=True, nargs="+")
+plot_sweep(**vars(parser.parse_args()))

@@ -1,19 +1,10 @@
-"""Write the report of the sweep."""
+"""Job of the rule report: write the report of the sweep."""
 
-from pathlib import Path
+import argparse
 
-from benchmark_eval.pipeline.job import job
-from benchmark_eval.report import write_report
-from benchmark_eval.sweep import read_aggregated
+from benchmark_eval.pipeline.jobs import report
 
-with job(
-    snakemake.log[0],
-    stamp=snakemake.input.stamp,
-    record=snakemake.output.record,
-    made=[snakemake.input.aggregated],
-):
-    write_report(
-        read_aggregated(snakemake.input.aggregated),
-        Path(snakemake.output.text).parent,
-        plot_format=snakemake.params.plot_format,
-    )
+parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+for name in ("aggregated", "output-dir", "plot-format", "fingerprint", "record", "log"):
+    parser.add_argument(f"--{name}", required=True)
+report(**vars(parser.parse_args()))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from benchmark_eval.inputs.manifest import budget_text
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import Lookup, Series
-from benchmark_eval.report.sentences import best_threshold
+from benchmark_eval.report.sentences import label
 from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL
+from benchmark_eval.sweep.best import best_threshold
 from benchmark_eval.sweep.summaries import DISJOINT_STRATA
 from benchmark_eval.sweep.tables import Aggregated, DensityRow, OperatingRow
 
@@ -22,7 +22,7 @@ CUTS = {
 
 
 def _heading(row: OperatingRow, look: Lookup) -> str:
-    return f"{look.short(row.architecture)}: {row.regime} {budget_text(row.regime, row.k_or_p)}"
+    return f"{look.short(row.architecture)}: {label(row.condition)}"
 
 
 def operating(table: Aggregated) -> Figure:
@@ -35,8 +35,8 @@ def operating(table: Aggregated) -> Figure:
     names = list(dict.fromkeys(row.architecture for row in rows))
     splits = [split for split in TEST_SPLITS if any(row.split == split for row in rows)]
     styles = [
-        figures.Look(label, figures.PALETTE[at], "", figures.DASHES[at])
-        for at, label in enumerate(CUTS.values())
+        figures.Look(text, figures.PALETTE[at], "", figures.DASHES[at])
+        for at, text in enumerate(CUTS.values())
     ]
     figure, axes = figures.panels(len(splits), len(names), height=2.1)
     for line, split in zip(axes, splits, strict=True):
@@ -107,11 +107,11 @@ def density(table: Aggregated, metric: str) -> Figure:
         NAMED: "Named right of those found, by specimens on the image (best condition)",
     }[metric]
     look = Lookup(table)
-    chosen = {(row.architecture, row.regime, row.k_or_p) for row in table.operating_curves}
+    chosen = {row.condition for row in table.operating_curves}
     rows = [
         row
         for row in table.density_curves
-        if (row.architecture, row.regime, row.k_or_p) in chosen and row.stratum in DISJOINT_STRATA
+        if row.condition in chosen and row.stratum in DISJOINT_STRATA
     ]
     columns = [("iid_test", ""), ("inat_test", "")]
     if metric == FOUND:

@@ -44,7 +44,7 @@ def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
                     if (row.architecture, row.regime) == (name, regime) and row.headline[metric].n
                 ]
                 shown += _draw(line[column], cells, unit, metric, style)
-            shown += _dots(line[column], look, cells_of(rows, name), unit, metric, styles)
+            shown += _dots(line[column], look, name, rows, unit, metric, styles)
         panels = [line[column] for line in axes]
         figures.fit_y(panels, shown, BY_NAME[metric].metric.low, BY_NAME[metric].metric.high)
         _log_axis(panels, [getattr(row, unit) for row in rows], LABEL[unit])
@@ -67,11 +67,6 @@ def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
         f"Faint dots: seeds.\n{note}",
     )
     return figure
-
-
-def cells_of(rows: list[BudgetRow], name: str) -> dict[tuple[str, str], BudgetRow]:
-    """The budget rows of an architecture by (regime, k_or_p)."""
-    return {(row.regime, row.k_or_p): row for row in rows if row.architecture == name}
 
 
 def _draw(
@@ -100,19 +95,20 @@ def _draw(
 def _dots(
     panel: Axes,
     look: Lookup,
-    costs: dict[tuple[str, str], BudgetRow],
+    name: str,
+    rows: list[BudgetRow],
     unit: str,
     metric: str,
     styles: dict[str, figures.Look],
 ) -> list[float]:
     shown = []
+    costs = {row.condition: row for row in rows if row.architecture == name}
     for regime, style in styles.items():
         points = [
             (getattr(row, unit), value)
             for model in look.table.models
             if model.regime == regime
-            and (row := costs.get((regime, model.k_or_p))) is not None
-            and row.architecture == model.architecture
+            and (row := costs.get(model.condition)) is not None
             and (value := model.values[metric]) is not None
         ]
         panel.plot(

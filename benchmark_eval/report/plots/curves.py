@@ -25,7 +25,7 @@ def generalization_gaps(table: Aggregated) -> Figure:
     )
 
 
-def finding_and_naming(table: Aggregated, split: str) -> Figure:
+def decomposition(table: Aggregated, split: str) -> Figure:
     """Finding, naming what was found, and both."""
     prefix = SPLIT_PREFIX[split]
     return by_part(
@@ -73,7 +73,7 @@ def bands(table: Aggregated) -> Figure:
     )
 
 
-def band_naming(table: Aggregated) -> Figure:
+def band_agreement(table: Aggregated) -> Figure:
     """How near the names given to unseen species come, where the right group is known."""
     return by_part(
         table,

@@ -9,11 +9,10 @@ from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import REGIME_AXIS, Lookup, Series
 from benchmark_eval.report.plots.budget_panels import reading_note
 from benchmark_eval.results.registry import BAND_LABEL
-from benchmark_eval.sweep.tables import GAP_SIDES, Aggregated
+from benchmark_eval.sweep.tables import GAP_SIDES, TARGET_REGIME, Aggregated
 
-REGIME = "incremental_uniform_targets"
 SPLIT = "iid_test"
-_NO_TARGETS = f"No model of {REGIME} with scored target species in this sweep."
+_NO_TARGETS = f"No model of {TARGET_REGIME} with scored target species in this sweep."
 SIDES = {
     "target": "target species",
     "nontarget": "all other species",
@@ -29,7 +28,7 @@ def grid(table: Aggregated) -> Figure:
         return figures.blank(title, _NO_TARGETS)
     look = Lookup(table)
     names = list(dict.fromkeys(row.architecture for row in rows))
-    budgets = look.budgets[REGIME]
+    budgets = look.budgets[TARGET_REGIME]
     columns = min(3, len(names))
     lines = -(-len(names) // columns)
     figure, axes = figures.panels(lines, columns, height=2.9)
@@ -42,7 +41,7 @@ def grid(table: Aggregated) -> Figure:
                 continue
             x, y = budgets.index(row.k), list(BAND_LABEL).index(row.band)
             _grid_cell(panel, (x, y), row.AP_50, top, colours)
-        figures.budget_axis(panel, budgets, REGIME_AXIS[REGIME])
+        figures.budget_axis(panel, budgets, REGIME_AXIS[TARGET_REGIME])
         panel.set_xlim(-0.5, len(budgets) - 0.5)  # cells fill the panel, however few
         panel.set_ylim(len(BAND_LABEL) - 0.5, -0.5)
         panel.set_yticks(range(len(BAND_LABEL)), list(BAND_LABEL.values()))
@@ -90,14 +89,14 @@ def _grid_cell(
     panel.text(x, y + 0.27, f"n={value.n}", ha="center", va="center", color=ink, fontsize=8)
 
 
-def against_others(table: Aggregated) -> Figure:
+def target_vs_nontarget(table: Aggregated) -> Figure:
     """Target species, all others, and the gap between them, by k."""
     title = "AP@.5 of target species against all others, in-distribution"
     rows = [row for row in table.target_vs_nontarget if row.split == SPLIT]
     if not any(row.target_AP_50.n for row in rows):
         return figures.blank(title, _NO_TARGETS)
     look = Lookup(table)
-    budgets = look.budgets[REGIME]
+    budgets = look.budgets[TARGET_REGIME]
     names = list(dict.fromkeys(row.architecture for row in rows))
     styles = figures.looks(list(SIDES.values()))
     # small, so that two lines meet where their difference crosses 0
@@ -110,7 +109,7 @@ def against_others(table: Aggregated) -> Figure:
     for panel, name in zip(flat, names, strict=False):
         for at, side in enumerate(GAP_SIDES):
             series = Series(
-                f"{name}|{REGIME}|{SPLIT}/{side}/AP_50",
+                f"{name}|{TARGET_REGIME}|{SPLIT}/{side}/AP_50",
                 tuple(
                     (budgets.index(row.k), value)
                     for row in rows
@@ -120,7 +119,7 @@ def against_others(table: Aggregated) -> Figure:
             )
             figures.draw_series(panel, series, styles[at], shift=shift[at], complete=complete)
             drawn.append(series)
-        figures.budget_axis(panel, budgets, REGIME_AXIS[REGIME])
+        figures.budget_axis(panel, budgets, REGIME_AXIS[TARGET_REGIME])
         if len(names) > 1:
             panel.set_title(look.short(name))
     for panel in flat[len(names) :]:

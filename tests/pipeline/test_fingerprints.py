@@ -1,4 +1,4 @@
-"""Digests, stamps and the import closure: what makes a result out of date, and what does not."""
+"""Digests of files and the fingerprints made from them."""
 
 import hashlib
 import os
@@ -10,8 +10,12 @@ import pytest
 
 from benchmark_eval.core.code_digest import package_dir
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.pipeline import fingerprints as state
-from benchmark_eval.pipeline.fingerprints import DigestCache, stamp_text, write_stamp
+from benchmark_eval.pipeline import fingerprints
+from benchmark_eval.pipeline.fingerprints import (
+    DigestCache,
+    fingerprint_text,
+    write_fingerprint,
+)
 
 
 def sha(data):
@@ -21,13 +25,15 @@ def sha(data):
 @pytest.fixture
 def settled(monkeypatch):
     """Keep digests of files that were written a moment ago, as if time had passed."""
-    monkeypatch.setattr(state, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(fingerprints, "_SETTLED_NS", -(10**12))
 
 
 def counting(monkeypatch):
     read = []
-    real = state._digest
-    monkeypatch.setattr(state, "_digest", lambda name, p: (read.append(name), real(name, p))[1])
+    real = fingerprints._digest
+    monkeypatch.setattr(
+        fingerprints, "_digest", lambda name, p: (read.append(name), real(name, p))[1]
+    )
     return read
 
 
@@ -101,7 +107,7 @@ def test_a_broken_cache_only_costs_time(tmp_path, content):
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="a named pipe, no regular file"):
+    with pytest.raises(InputError, match="a named pipe, not a regular file"):
         DigestCache(tmp_path / "cache.json").digests([str(tmp_path / "pipe")])
 
 
@@ -113,61 +119,61 @@ def test_every_unreadable_file_is_named(tmp_path):
     assert sorted(p.file for p in caught.value.problems) == sorted(names)
 
 
-def test_progress_is_told_when_there_is_much_to_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "_TOLD_FROM_BYTES", 10)
-    monkeypatch.setattr(state, "_TOLD_EVERY_SECONDS", 0.0)
+def test_progress_is_logged_when_there_is_much_to_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprints, "_LOGGED_FROM_BYTES", 10)
+    monkeypatch.setattr(fingerprints, "_LOGGED_EVERY_SECONDS", 0.0)
     a = tmp_path / "a"
     a.write_bytes(b"x" * 100)
-    told = []
-    DigestCache(tmp_path / "cache.json").digests([str(a)], told.append)
-    assert told
-    assert "0.0 of 0.0 GB" in told[0]
-    monkeypatch.setattr(state, "_TOLD_FROM_BYTES", 101)
-    told.clear()
-    DigestCache(tmp_path / "cache.json").digests([str(a)], told.append)
-    assert told == []
+    lines = []
+    DigestCache(tmp_path / "cache.json").digests([str(a)], lines.append)
+    assert lines
+    assert "0.0 of 0.0 GB" in lines[0]
+    monkeypatch.setattr(fingerprints, "_LOGGED_FROM_BYTES", 101)
+    lines.clear()
+    DigestCache(tmp_path / "cache.json").digests([str(a)], lines.append)
+    assert lines == []
 
 
 def test_the_package_that_jobs_import_must_be_the_one_loaded_here(tmp_path, monkeypatch):
-    state.require_same_package()
+    fingerprints.require_same_package()
     other = shutil.copytree(package_dir(), tmp_path / "benchmark_eval")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(UsageError, match="two copies of benchmark_eval") as caught:
-        state.require_same_package()
+        fingerprints.require_same_package()
     assert str(other) in str(caught.value)
     assert str(package_dir()) in str(caught.value)
 
 
-def test_a_python_without_the_package_is_told(tmp_path, monkeypatch):
+def test_a_python_without_the_package_is_reported(tmp_path, monkeypatch):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     bare.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(bare))
     with pytest.raises(UsageError, match="pip install -e"):
-        state.require_same_package()
+        fingerprints.require_same_package()
 
 
-def test_a_stamp_is_written_only_when_it_changed(tmp_path):
+def test_a_fingerprint_is_written_only_when_it_changed(tmp_path):
     path = tmp_path / "state/m.json"
-    text = stamp_text({"b": 1, "a": [1, "ü"]})
-    assert stamp_text({"a": [1, "ü"], "b": 1}) == text
-    assert write_stamp(path, text)
+    text = fingerprint_text({"b": 1, "a": [1, "ü"]})
+    assert fingerprint_text({"a": [1, "ü"], "b": 1}) == text
+    assert write_fingerprint(path, text)
     os.utime(path, ns=(10**18, 10**18))
-    assert not write_stamp(path, text)
+    assert not write_fingerprint(path, text)
     assert path.stat().st_mtime_ns == 10**18
-    assert write_stamp(path, stamp_text({"a": 2}))
+    assert write_fingerprint(path, fingerprint_text({"a": 2}))
     assert path.stat().st_mtime_ns > 10**18
     assert [p.name for p in path.parent.iterdir()] == ["m.json"]
 
 
-def test_a_result_with_a_time_in_the_future_is_still_older_than_a_changed_stamp(tmp_path):
+def test_a_result_with_a_time_in_the_future_is_still_older_than_a_changed_fingerprint(tmp_path):
     path, result = tmp_path / "m.json", tmp_path / "result"
-    write_stamp(path, "1", result)
+    write_fingerprint(path, "1", result)
     result.write_text("made from 1")
     ahead = 4 * 10**18
     os.utime(result, ns=(ahead, ahead))
-    assert not write_stamp(path, "1", result)
+    assert not write_fingerprint(path, "1", result)
     assert result.stat().st_mtime_ns == ahead
-    assert write_stamp(path, "2", result)
+    assert write_fingerprint(path, "2", result)
     assert result.stat().st_mtime_ns < path.stat().st_mtime_ns
     assert Path(result).read_text() == "made from 1"

@@ -1,4 +1,4 @@
-"""What stands between array jobs of the Slurm plugin and their faults."""
+"""What works around Snakemake, and that it does no harm where Snakemake is another one."""
 
 import base64
 import json
@@ -10,12 +10,80 @@ from types import SimpleNamespace
 import pytest
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.pipeline.cluster import (
+from benchmark_eval.pipeline import snakemake_compat
+from benchmark_eval.pipeline.snakemake_compat import (
     EXECS,
+    require_cluster_can,
     require_plain_names,
     require_room_for_arrays,
+    spare_rate_limiter,
     task_command,
 )
+
+# a Snakemake that has none of the parts
+
+
+@pytest.mark.parametrize(
+    ("function", "more", "answer"),
+    [
+        ("plans", (), True),
+        ("runs_elsewhere", (), False),
+        ("names_a_config", (), False),
+        ("only_touches", (), False),
+        ("on_disk", ("results",), "results"),
+        ("beside_rules", ("../scripts/report.py",), None),
+        ("planned_jobs", (), []),
+        ("unfinished", ([object()],), []),
+        ("spare_rate_limiter", (), None),
+        ("require_cluster_can", (["a,b"],), None),
+    ],
+)
+def test_without_a_part_of_snakemake_the_answer_is_a_safe_one(monkeypatch, function, more, answer):
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--cores", "1"])
+    assert getattr(snakemake_compat, function)(object(), *more) == answer
+    assert snakemake_compat.models_of([object(), SimpleNamespace(wildcards_dict={})]) == []
+
+
+def test_without_a_part_of_snakemake_the_command_line_answers(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--mode", "remote", "--configfile=a.yaml"])
+    assert not snakemake_compat.plans(object())
+    assert snakemake_compat.runs_elsewhere(object())
+    assert snakemake_compat.names_a_config(object())
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--mode=subprocess"])
+    assert not snakemake_compat.plans(object())
+    assert not snakemake_compat.runs_elsewhere(object())
+
+
+# the limit of jobs per second
+
+
+def scheduled(limit=(100, 1), local=True, limiter="job_rate_limiter"):
+    jobs, seconds = limit
+    return SimpleNamespace(
+        local_exec=local,
+        scheduling_settings=SimpleNamespace(
+            max_jobs_per_timespan=SimpleNamespace(max_jobs=jobs, timespan=seconds)
+        ),
+        scheduler=SimpleNamespace(**{limiter: "as it was"}),
+    )
+
+
+def test_the_default_limit_is_taken_off():
+    local = scheduled()
+    spare_rate_limiter(local)
+    assert vars(local.scheduler) == {"job_rate_limiter": None}
+
+
+@pytest.mark.parametrize(
+    "other", [scheduled(limit=(9, 1)), scheduled(local=False), scheduled(limiter="another_name")]
+)
+def test_any_other_limit_stays(other):
+    before = dict(vars(other.scheduler))
+    spare_rate_limiter(other)
+    assert vars(other.scheduler) == before
+
+
+# array jobs
 
 
 def packed(commands):
@@ -68,7 +136,7 @@ def test_what_cannot_be_read_is_left_to_the_plugin(execs):
 def test_a_process_becomes_its_task_and_ends_as_it_ends(tmp_path):
     script = tmp_path / "main.py"
     script.write_text(
-        "import sys\nfrom benchmark_eval.pipeline.cluster import become_array_task\n"
+        "import sys\nfrom benchmark_eval.pipeline.snakemake_compat import become_array_task\n"
         "print('before')\nbecome_array_task()\nprint('not reached')\n"
     )
     done = subprocess.run(
@@ -100,7 +168,7 @@ def test_room_for_all_models_or_no_arrays(settings, jobs, models):
     require_room_for_arrays(settings, jobs, models)
 
 
-def test_arrays_that_would_wait_forever_are_refused_with_the_way_out():
+def test_arrays_that_would_wait_forever_are_refused():
     with pytest.raises(UsageError, match="never end") as caught:
         require_room_for_arrays(ARRAYS, 152, 153)
     assert "--slurm-array-jobs ''" in str(caught.value)
@@ -117,3 +185,9 @@ def test_names_that_a_cluster_spoils_are_refused_together():
 def test_only_some_of_many_names_are_shown():
     with pytest.raises(UsageError, match=r"'a,19' and 5 more\."):
         require_plain_names([f"a,{at}" for at in range(25)])
+
+
+def test_names_are_looked_at_only_where_jobs_go_to_a_cluster():
+    require_cluster_can(SimpleNamespace(local_exec=True), ["a,b"])
+    with pytest.raises(UsageError, match="'a,b'"):
+        require_cluster_can(SimpleNamespace(local_exec=False), ["a,b"])

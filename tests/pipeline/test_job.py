@@ -1,4 +1,4 @@
-"""A job of the workflow: where its words and faults go, and the record it leaves."""
+"""A job of the workflow: where its output and its errors go."""
 
 import contextlib
 import errno
@@ -13,7 +13,7 @@ import pytest
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.pipeline import job as joblog
+from benchmark_eval.pipeline import job as module
 from benchmark_eval.pipeline.job import job
 
 
@@ -29,27 +29,27 @@ def test_log_output_and_warnings_go_to_the_log(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_known_fault_is_told_without_a_traceback_and_ends_in_code_1(tmp_path, capsys):
-    log, record, stamp = (tmp_path / name for name in ("log", "record", "stamp"))
-    stamp.write_text("1")
+def test_an_expected_error_is_printed_with_its_notes_and_no_traceback(tmp_path, capsys):
+    log = tmp_path / "log"
     problem = Problem("kind", "file.json", "this", "that")
-    with pytest.raises(SystemExit) as stop, job(log, stamp=stamp, record=record):
-        raise InputError([problem])
+    error = InputError([problem])
+    error.add_note("To make it again: snakemake")
+    with pytest.raises(SystemExit) as stop, job(log):
+        raise error
     assert stop.value.code == 1
-    assert str(problem) in log.read_text()
     assert "Traceback" not in log.read_text()
-    assert str(problem) in capsys.readouterr().err
-    assert not record.exists()
+    for text in (log.read_text(), capsys.readouterr().err):
+        assert text.endswith(f"{problem}\nTo make it again: snakemake\n")
 
 
-def test_any_other_fault_leaves_its_traceback_in_the_log_and_goes_on(tmp_path):
+def test_any_other_error_leaves_its_traceback_in_the_log_and_goes_on(tmp_path):
     with pytest.raises(ZeroDivisionError), job(tmp_path / "log"):
         _ = 1 / 0
     assert "ZeroDivisionError" in (tmp_path / "log").read_text()
-    assert "test_workflow_joblog.py" in (tmp_path / "log").read_text()
+    assert "test_job.py" in (tmp_path / "log").read_text()
 
 
-def test_a_fault_of_the_file_system_is_told_in_one_line(tmp_path, capsys):
+def test_an_error_of_the_file_system_is_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop, job(tmp_path / "log"):
         (tmp_path / "not/there").write_text("x")
     assert stop.value.code == 2
@@ -68,8 +68,8 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_log_without_room_is_told_once_and_costs_no_result(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(joblog, "_opened", lambda _: contextlib.nullcontext(Full()))
+def test_a_log_without_room_is_reported_once_and_costs_no_result(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "_opened", lambda _: contextlib.nullcontext(Full()))
     with job(tmp_path / "log"):
         logging.getLogger("benchmark_eval.x").info("a word of the log")
         (tmp_path / "result").write_text("made")
@@ -78,14 +78,6 @@ def test_a_log_without_room_is_told_once_and_costs_no_result(tmp_path, monkeypat
     with pytest.raises(SystemExit), job(tmp_path / "log"):
         raise InputError([Problem("kind", "file.json", "this", "that")])
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_the_record_is_the_stamp_as_it_was_when_the_job_began(tmp_path):
-    log, record, stamp = (tmp_path / name for name in ("log", "record", "stamp"))
-    stamp.write_text("made from this")
-    with job(log, stamp=stamp, record=record):
-        stamp.write_text("changed meanwhile")
-    assert record.read_text() == "made from this"
 
 
 def test_a_log_holds_the_last_job_only_and_the_logger_is_left_as_it_was(tmp_path):

@@ -1,0 +1,208 @@
+"""The jobs of the workflow, one function per rule.
+
+Each reads its fingerprint, computes by the library, compares what it has read with the fingerprint
+and only then writes its results, and its record last. A job that refuses its inputs names the
+command that makes them again; it repairs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.memory import keep_freed_memory
+from benchmark_eval.pipeline.job import job
+from benchmark_eval.pipeline.outdated import write_record
+from benchmark_eval.pipeline.provenance_check import (
+    OF_A_BENCHMARK,
+    OF_A_MODEL,
+    OF_A_REPORT,
+    OF_A_SWEEP,
+    Fingerprint,
+    read_fingerprint,
+    require_benchmark,
+    require_code,
+    require_evaluation,
+    require_files,
+    require_record_name,
+    require_sweep,
+)
+
+if TYPE_CHECKING:
+    from benchmark_eval.inputs.benchmark import Benchmark
+    from benchmark_eval.inputs.predictions import OnInvalid
+    from benchmark_eval.results.schema import Engine
+
+INDEX_AGAIN = "To make the index again: snakemake --forcerun index_benchmark"
+MODELS_AGAIN = (
+    "To evaluate all models again: snakemake --forcerun evaluate_model "
+    "(only one: delete its summary, then run snakemake)"
+)
+TABLES_AGAIN = "To make the tables again: snakemake --forcerun aggregate"
+
+
+def index_benchmark(
+    *, benchmark_dir: str | Path, index: str | Path, fingerprint: str | Path, log: str | Path
+) -> None:
+    """Read a benchmark folder, check it and write its index."""
+    from benchmark_eval.inputs.benchmark_index import save_index
+    from benchmark_eval.inputs.benchmark_reader import load_benchmark
+
+    with _planned(log, fingerprint, "index", OF_A_BENCHMARK) as expected:
+        benchmark = load_benchmark(benchmark_dir)
+        found = {Path(name).name: digest for name, digest in benchmark.digests.items()}
+        require_files(expected.content["files"], found, "benchmark file")
+        save_index(benchmark, index)
+
+
+def evaluate_model(
+    *,
+    index: str | Path,
+    predictions_dir: str | Path,
+    output_dir: str | Path,
+    model_name: str,
+    splits: Sequence[str],
+    iou: float,
+    engine: Engine,
+    on_invalid: OnInvalid,
+    detections: bool,
+    fingerprint: str | Path,
+    log: str | Path,
+) -> None:
+    """Score one model on all splits and write its files.
+
+    ``fingerprint`` is ``<state>/models/<model>.json``; that of the benchmark is beside its folder.
+    """
+    keep_freed_memory()
+    gc.freeze()  # imported modules stay; the garbage collector need not search them
+    from benchmark_eval.scoring.evaluate import Options, evaluate, write_results
+
+    with _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected:
+        options = Options(tuple(splits), iou, engine, on_invalid)
+        benchmark = _read_index(index, expected.path.resolve().parents[1])
+        evaluation, tables = evaluate(
+            benchmark, predictions_dir, model_name, options, true_positives=detections
+        )
+        require_evaluation(expected, evaluation)
+        write_results(evaluation, benchmark, tables if detections else None, output_dir)
+
+
+def aggregate(
+    *,
+    eval_dir: str | Path,
+    manifest: str | Path,
+    index: str | Path,
+    output_dir: str | Path,
+    allow_missing: bool,
+    custom_metrics: str | Path | None,
+    fingerprint: str | Path,
+    record: str | Path,
+    log: str | Path,
+) -> None:
+    """Make the tables of the sweep from the summaries of its models; after an error there are none.
+
+    ``fingerprint`` is ``<state>/sweep.json``, which names the models without predictions.
+    """
+    from benchmark_eval.sweep import tables
+    from benchmark_eval.sweep.aggregation import assemble, read_sweep
+
+    with (
+        _planned(log, fingerprint, "sweep", OF_A_SWEEP, record) as expected,
+        tables.discarded_on_failure(output_dir),
+    ):
+        benchmark = _read_index(index, expected.path.parent)
+        with _remedy(MODELS_AGAIN, eval_dir):
+            read = read_sweep(
+                eval_dir=eval_dir,
+                manifest=manifest,
+                benchmark=benchmark,
+                allow_missing=allow_missing,
+                exclude=expected.content["missing"],
+                custom_metrics=custom_metrics,
+            )
+            require_sweep(expected, read)
+        tables.write(assemble(read), output_dir)
+
+
+def plot_sweep(
+    *,
+    aggregated: str | Path,
+    output_dir: str | Path,
+    formats: Sequence[str],
+    fingerprint: str | Path,
+    record: str | Path,
+    log: str | Path,
+) -> None:
+    """Draw the plots of the sweep from its tables."""
+    from benchmark_eval.report import write_plots
+    from benchmark_eval.sweep import load_tables
+
+    with _planned(log, fingerprint, "report", OF_A_REPORT, record):
+        with _remedy(TABLES_AGAIN, aggregated):
+            table = load_tables(aggregated)
+        write_plots(table, output_dir, formats)
+
+
+def report(
+    *,
+    aggregated: str | Path,
+    output_dir: str | Path,
+    plot_format: str,
+    fingerprint: str | Path,
+    record: str | Path,
+    log: str | Path,
+) -> None:
+    """Write the report of the sweep from its tables."""
+    from benchmark_eval.report import write_report
+    from benchmark_eval.sweep import load_tables
+
+    with _planned(log, fingerprint, "report", OF_A_REPORT, record):
+        with _remedy(TABLES_AGAIN, aggregated):
+            table = load_tables(aggregated)
+        write_report(table, output_dir, plot_format=plot_format)
+
+
+@contextlib.contextmanager
+def _planned(
+    log: str | Path,
+    fingerprint: str | Path,
+    part: str,
+    keys: Sequence[str],
+    record: str | Path | None = None,
+) -> Iterator[Fingerprint]:
+    """A job with its log and its fingerprint; the record is written when it has succeeded."""
+    with job(log):
+        expected = read_fingerprint(fingerprint, *keys)
+        require_code(expected, part)
+        if record is not None:
+            require_record_name(expected, record)
+        yield expected
+        if record is not None:
+            write_record(record, expected.data)
+
+
+def _read_index(index: str | Path, state: Path) -> Benchmark:
+    """The benchmark in ``index``, which must be the one whose fingerprint is in ``state``."""
+    from benchmark_eval.inputs.benchmark_index import read_index
+
+    with _remedy(INDEX_AGAIN, index):
+        benchmark = read_index(index)
+        fingerprint = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
+        require_benchmark(fingerprint, benchmark.digests, index)
+    return benchmark
+
+
+@contextlib.contextmanager
+def _remedy(command: str, place: str | Path) -> Iterator[None]:
+    """Add the command that helps to an error about ``place`` or a file in it."""
+    try:
+        yield
+    except InputError as error:
+        files = [Path(problem.file) for problem in error.problems]
+        if any(Path(place) in (file, *file.parents) for file in files):
+            error.add_note(command)
+        raise

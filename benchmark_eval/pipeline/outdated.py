@@ -1,0 +1,102 @@
+"""Which results are up to date, and which process may change them.
+
+A fingerprint says what results are to be made from; a record says what they were made from. The
+name of a record holds the digest of the fingerprint. When the fingerprint changes, that name is
+missing: Snakemake then plans the job that makes it and everything after it, in a dry run too. When
+the change is taken back, the old name is there again and nothing needs to be done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TextIO
+
+from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.text import some_of
+
+LOCK = "lock"
+SUFFIX = ".made"
+UNPLANNED = "unplanned"
+"""Stands in the name of a record where there is no fingerprint."""
+_DIGITS = 16
+
+_held: dict[Path, TextIO] = {}
+
+
+def hold(state: str | Path) -> bool:
+    """Lock the folder of the fingerprints until this process ends; False if another one has it.
+
+    The kernel frees the lock when the process ends, however it ends. Where the lock file cannot be
+    written, or the file system has no locks, nothing is locked and the answer is True.
+    """
+    path = Path(state).resolve() / LOCK
+    if path in _held:
+        return True
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("a")
+    except OSError:
+        return True
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        return False
+    except OSError:
+        stream.close()
+        return True
+    _held[path] = stream
+    return True
+
+
+def record_name(part: str, digest: str | None) -> str:
+    """Name of the record of one set of results; ``digest`` is that of its fingerprint."""
+    return f"{part}.{digest[:_DIGITS] if digest else UNPLANNED}{SUFFIX}"
+
+
+def write_record(record: str | Path, content: bytes) -> None:
+    """Write a record and remove those of the same results with other digests."""
+    write_bytes_atomic(record, content)
+    for other in _others(Path(record)):
+        other.unlink(missing_ok=True)
+
+
+def remove_outdated(
+    made: Iterable[tuple[str | Path, Iterable[str | Path]]], log: Callable[[str], None]
+) -> None:
+    """Remove every set of results that has no record under its present name.
+
+    ``made`` has the record and the results of each set. Snakemake leaves old results in place when
+    a job before them fails; nobody could tell them from new ones. ``log`` gets a line on what was
+    removed and why.
+    """
+    for record, results in made:
+        others = _others(Path(record))
+        removed = []
+        try:
+            for other in others:
+                other.unlink(missing_ok=True)
+            if Path(record).exists():
+                continue
+            for result in results:
+                with contextlib.suppress(FileNotFoundError):
+                    Path(result).unlink()
+                    removed.append(str(result))
+        except OSError as error:
+            raise UsageError(f"cannot remove results that are out of date: {error}") from error
+        if removed:
+            why = "inputs, options or code changed" if others else "no record of their inputs"
+            log(
+                f"removed {some_of(removed, 1)}: {why}; "
+                "snakemake without a target makes everything that is missing"
+            )
+
+
+def _others(record: Path) -> list[Path]:
+    """Records of the same results with other digests."""
+    part = record.name.partition(".")[0]
+    return [path for path in record.parent.glob(f"{part}.*{SUFFIX}") if path != record]
