@@ -113,6 +113,6 @@ def repeated(evidence: Evidence) -> Iterator[str]:
         image = evidence.truth.image_ids[predictions.image[row]]
         yield (
             f"{counted(count, 'duplicate')} ({percent(count, len(predictions))} of detections) "
-            f"with identical values, for example on image {image} with score {predictions.score[row]:g}: "
-            "likely files concatenated or written twice"
+            f"with identical values, for example on image {image} with score "
+            f"{predictions.score[row]:g}: likely files concatenated or written twice"
         )
