@@ -69,7 +69,7 @@ def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     # boxes outside their images are explained by the box layout and not reported again
     assert "warning: 24 x likely-mistake, box layout in 24 files" in out
     assert "18 more: " in plain(out)
-    assert "end outside" not in out
+    assert "extend outside" not in out
     assert check(*given, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert {m["mistake"]: m["count"] for m in found["mistakes"]} == {
@@ -79,8 +79,8 @@ def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     rows = [row for row in found["findings"] if row["level"] == "warning"]
     assert len(rows) == 26
     assert {row["expected"] for row in rows} == {
-        "boxes [x, y, w, h] in pixels of the image as published",
-        "all detections with a confidence of 0.001 and above",
+        "boxes [x, y, w, h] in pixels of the published image",
+        "all detections with a confidence of at least 0.001",
     }
 
 
@@ -92,7 +92,7 @@ def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, caps
     (tmp_path / "p/m").mkdir(parents=True)
     (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
     n_invalid = sum(r["category_id"] == 0 for r in records)
-    sentence = "when 1 is added to every category_id: likely ids counted from 0"
+    sentence = "if 1 is added to every category_id: likely 0-based ids"
     evaluation, _ = evaluate(
         tree.benchmark_dir, tmp_path / "p/m", "m", Options(("iid_test",), on_invalid="drop")
     )
