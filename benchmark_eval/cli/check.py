@@ -27,7 +27,8 @@ from benchmark_eval.protocol import KNOWN_SPLITS
     "--splits",
     cls=SeveralValues,
     type=click.Choice(KNOWN_SPLITS),
-    help="Splits whose predictions are checked. Default: the three test splits.",
+    help="Splits whose predictions are checked. Default: those of the config, otherwise the three "
+    "test splits.",
 )
 @click.option(
     "--jobs", type=click.IntRange(1), help="Number of parallel processes. Default: all cores."

@@ -1,7 +1,7 @@
-"""Snakemake's report of a small sweep, read in a browser as a reader would: make test-report.
+"""Test Snakemake's report of a small sweep in a browser: make test-report.
 
-Runs the sweep, makes ``report.zip``, opens its page in headless Chromium, walks through every
-category, picture and description, and compares what was seen with the catalogue of plots.
+Runs the sweep, makes ``report.zip``, opens its page in headless Chromium, visits every category,
+image and description, and compares them with the list of plots.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ SECONDS = 300
 
 
 def main() -> int:
-    """Exit code 0 if the page shows what it should, 1 if not, 2 without a browser."""
+    """Exit code 0 if the page is as expected, 1 if not, 2 without a browser."""
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
-        print("no Chromium here: apt-get install chromium", file=sys.stderr)
+        print("Chromium not found: apt-get install chromium", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         page = make_page(Path(folder))
         seen = walk(browser, page, Path(folder))
-    faults = compare(seen)
-    for fault in faults:
-        print(f"FAILED: {fault}", file=sys.stderr)
-    if not faults:
+    problems = compare(seen)
+    for problem in problems:
+        print(f"FAILED: {problem}", file=sys.stderr)
+    if not problems:
         n_rows, n_categories = len(seen["rows"]), len(seen["categories"])
-        print(f"{n_rows} results in {n_categories} categories, as they should be")
-    return 1 if faults else 0
+        print(f"{n_rows} results in {n_categories} categories, all as expected")
+    return 1 if problems else 0
 
 
 def make_page(folder: Path) -> Path:
-    """Run the sweep and unpack its report; the page."""
+    """Run the sweep and unpack its report; returns the path of the page."""
     sweep = Sweep.make(folder / "sweep")
     sweep.configure(plot_formats=["svg", "png"])
     sweep.run()
@@ -58,7 +58,7 @@ def make_page(folder: Path) -> Path:
 
 
 def walk(browser: str, page: Path, folder: Path) -> dict[str, Any]:
-    """What ``walk.js`` sees on the page."""
+    """Content of the page, as collected by ``walk.js``."""
     text = page.read_text()
     before, _, after = text.rpartition("</body>")
     walked = page.with_name("walk.html")
@@ -76,35 +76,35 @@ def walk(browser: str, page: Path, folder: Path) -> dict[str, Any]:
     )
     found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
     if found is None:
-        raise SystemExit("FAILED: the page was not walked to its end")
+        raise SystemExit("FAILED: walk.js did not finish")
     seen: dict[str, Any] = json.loads(html.unescape(found[1]))
     return seen
 
 
 def compare(seen: dict[str, Any]) -> list[str]:
-    """What is not as it should be."""
-    faults = list(seen["errors"])
-    wanted = {plot.question for plot in PLOTS} | {"Report"}
-    if set(seen["categories"]) != wanted:
-        faults.append(f"categories {seen['categories']}, not {sorted(wanted)}")
+    """Differences between the page and the list of plots."""
+    problems = list(seen["errors"])
+    expected = {plot.question for plot in PLOTS} | {"Report"}
+    if set(seen["categories"]) != expected:
+        problems.append(f"categories {seen['categories']}, expected {sorted(expected)}")
     rows = {row["labels"][0]: row for row in seen["rows"]}
     for plot in PLOTS:
         row = rows.get(plot.title)
         if row is None:
-            faults.append(f"no {plot.title!r} among {sorted(rows)}")
+            problems.append(f"no {plot.title!r} among {sorted(rows)}")
             continue
         if row["category"] != plot.question:
-            faults.append(f"{plot.title!r} is under {row['category']!r}")
+            problems.append(f"{plot.title!r} is under {row['category']!r}")
         if sorted(row["formats"]) != ["png", "svg"]:
-            faults.append(f"{plot.title!r} has the formats {row['formats']}")
+            problems.append(f"{plot.title!r} has the formats {row['formats']}")
         if not row["width"] or plot.name not in row["picture"]:
-            faults.append(f"{plot.title!r} shows {row['picture']!r}, {row['width']} px wide")
+            problems.append(f"{plot.title!r} shows {row['picture']!r}, {row['width']} px wide")
         if row["description"] != plot.caption:
-            faults.append(f"{plot.title!r} is described as {row['description']!r}")
+            problems.append(f"{plot.title!r} is described as {row['description']!r}")
     others = [row for row in seen["rows"] if row["category"] == "Report"]
     if not others or not all(row["description"] for row in others):
-        faults.append(f"the report is not there or not described: {others}")
-    return faults
+        problems.append(f"the report is missing or has no description: {others}")
+    return problems
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Goes through Snakemake's report as a reader would: every category, every row, its picture and its
-// description. What it saw is left as JSON in the page.
+// Visits every category of Snakemake's report, and every row with its image and description. Leaves
+// their content as JSON in the page.
 (async () => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const until = async (what) => {

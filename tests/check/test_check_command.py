@@ -39,6 +39,7 @@ def plain(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow  # writes and checks 26 large files
 def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     """24 files with corner boxes, then two with a score threshold: both mistakes are reported."""
     (model,) = tree.predictions_dir.iterdir()
@@ -68,7 +69,7 @@ def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     # boxes outside their images are explained by the box layout and not reported again
     assert "warning: 24 x likely-mistake, box layout in 24 files" in out
     assert "18 more: " in plain(out)
-    assert "end outside" not in out
+    assert "extend outside" not in out
     assert check(*given, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert {m["mistake"]: m["count"] for m in found["mistakes"]} == {
@@ -78,8 +79,8 @@ def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     rows = [row for row in found["findings"] if row["level"] == "warning"]
     assert len(rows) == 26
     assert {row["expected"] for row in rows} == {
-        "boxes [x, y, w, h] in pixels of the image as published",
-        "all detections with a confidence of 0.001 and above",
+        "boxes [x, y, w, h] in pixels of the published image",
+        "all detections with a confidence of at least 0.001",
     }
 
 
@@ -91,7 +92,7 @@ def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, caps
     (tmp_path / "p/m").mkdir(parents=True)
     (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
     n_invalid = sum(r["category_id"] == 0 for r in records)
-    sentence = "when 1 is added to every category_id: likely ids counted from 0"
+    sentence = "if 1 is added to every category_id: likely 0-based ids"
     evaluation, _ = evaluate(
         tree.benchmark_dir, tmp_path / "p/m", "m", Options(("iid_test",), on_invalid="drop")
     )
@@ -108,7 +109,7 @@ def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, caps
         kinds = {kind["kind"]: (kind["level"], kind["count"]) for kind in found["kinds"]}
         assert kinds["category-id-unknown"] == (level, n_invalid)
         row = next(r for r in found["findings"] if r["kind"] == "category-id-unknown")
-        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those told here"
+        assert row["cause"] == f"{warnings[0]}; every record is affected, not only those listed"
         assert [r["found"] for r in found["findings"] if r["mistake"] == "shifted ids"] == warnings
         assert [m["mistake"] for m in found["mistakes"]] == ["shifted ids"]
 
@@ -285,8 +286,8 @@ def test_problems_of_a_config_without_a_benchmark_are_reported(tmp_path, monkeyp
 def test_a_benchmark_in_a_subfolder_is_suggested(tree, capsys):
     assert check("--benchmark-dir", tree.benchmark_dir.parent) == 1
     out = plain(capsys.readouterr().out)
-    expected = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark lies one "
-    assert f"{expected}folder deeper: {tree.benchmark_dir} " in out
+    expected = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark is one "
+    assert f"{expected}level below: {tree.benchmark_dir} " in out
 
 
 def test_problems_of_all_inputs_are_reported_together(tmp_path, capsys):

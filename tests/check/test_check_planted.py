@@ -12,6 +12,8 @@ import benchmark_eval
 from benchmark_eval import check_inputs
 from benchmark_eval.check.kinds import KINDS
 
+pytestmark = pytest.mark.slow  # checks a sweep for each kind of finding
+
 PACKAGE = Path(benchmark_eval.__file__).parent
 SOURCES = [
     "core/safe_read",

@@ -20,6 +20,8 @@ from benchmark_eval.inputs.prediction_decoder import REASONS
 from benchmark_eval.inputs.predictions import read_predictions
 from benchmark_eval.results.schema import decode_summary
 
+pytestmark = pytest.mark.slow  # property tests
+
 TRIED = Counter()
 quick = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

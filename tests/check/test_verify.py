@@ -10,6 +10,8 @@ import pytest
 from benchmark_eval.cli.main import main
 from benchmark_eval.sweep import tables
 
+pytestmark = pytest.mark.slow  # copies and verifies a whole sweep for each change
+
 MODEL = "alder_k1_s0"
 
 
@@ -173,7 +175,7 @@ CHANGES = {
     ),
     "a broken manifest": (
         lambda f: (f / "manifest.csv").write_text("model\n"),
-        ["manifest.csv, header: found the column 'model'"],
+        ["manifest.csv, header: found column 'model'"],
         2,
     ),
 }  # fmt: skip

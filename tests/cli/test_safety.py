@@ -112,7 +112,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "words"),
     [
         (LAUGHS, "more than 20 aliases"),
-        ("[" * 1_000 + "]" * 1_000, "nested too deeply"),
+        pytest.param("[" * 1_000 + "]" * 1_000, "nested too deeply", marks=pytest.mark.slow),
         ("iou: 2024-99-99", "month must be in 1..12"),
         ("iou: !!python/object/apply:os.system [echo]", "could not determine a constructor"),
         ("iou: " + "9" * 10_000, "Exceeds the limit"),
@@ -216,6 +216,7 @@ def test_an_existing_link_is_replaced_and_not_followed(folder, tmp_path):
     assert not any(path.is_symlink() for path in (folder / "out").iterdir())
 
 
+@pytest.mark.slow  # draws plots
 def test_markup_in_names_is_escaped_in_report_and_plots(tmp_path):
     """A sweep with markup, formulas and TeX in architecture and model names."""
     from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation

@@ -38,6 +38,7 @@ def records(draw):
     return "{" + ",".join(fields) + "}", len(keys) > 4
 
 
+@pytest.mark.slow  # property test
 @given(st.lists(records()))
 def test_duplicates_are_found_exactly(found):
     text = ("[" + ",".join(text for text, _ in found) + "]").encode()

@@ -92,6 +92,7 @@ def test_a_pipe_in_the_benchmark_is_reported(folder, name):
         load_benchmark(folder)
 
 
+@pytest.mark.slow  # decompresses gigabytes
 def test_a_gzip_bomb_ends_in_a_message(folder):
     bomb(folder / "iid_test_predictions.json.gz", 10_000_000_000)
     done = evaluate(folder)

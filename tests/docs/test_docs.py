@@ -66,7 +66,7 @@ def test_links_in_the_repository_are_valid():
 
 def test_the_performance_page_has_the_text_of_the_benchmark_script():
     text = (ROOT / "docs/performance.md").read_text()
-    for name in ("SWEEP_MEANS", "NOTHING_MEANS"):
+    for name in ("SWEEP_NOTES", "NO_OP_NOTES"):
         source = (ROOT / "benchmarks/sweep.py").read_text()
         (lines,) = re.findall(rf"^{name} = (\(.*?^\))", source, re.M | re.S)
         assert "\n".join(ast.literal_eval(lines)) in text

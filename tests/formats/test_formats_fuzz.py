@@ -12,6 +12,8 @@ from benchmark_eval.formats import FORMATS, Options, detect_format, read_boxes, 
 from benchmark_eval.formats.options import ClassNames
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 
+pytestmark = pytest.mark.slow  # property tests
+
 CORNERS = {"topleft": {"x": 1, "y": 2}, "bottomright": {"x": 30, "y": 40}}
 BOX = {"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}
 RECORD = {"image_id": 11, "category_id": 3, "bbox": [1, 2, 30, 40], "score": 0.5}

@@ -132,6 +132,7 @@ def test_round_trip_of_ground_truth(tmp_path_factory, name, table):
     assert plain_facts(back) == plain_facts(table)
 
 
+@pytest.mark.slow  # property test
 @given(
     table=tables(scored=True, decimals=6),
     chain=st.lists(
@@ -151,6 +152,7 @@ def test_chains_of_formats_and_pixel_rules_are_lossless(tmp_path_factory, table,
     assert facts(now) == facts(table)
 
 
+@pytest.mark.slow  # property test
 @given(table=tables(scored=True))
 @settings(max_examples=20, deadline=None)
 def test_output_is_deterministic(tmp_path_factory, table):
@@ -167,6 +169,7 @@ def test_output_is_deterministic(tmp_path_factory, table):
         assert [f.read_bytes() for f in files[0]] == [f.read_bytes() for f in files[1]]
 
 
+@pytest.mark.slow  # property test
 @given(
     normalised=st.lists(
         st.tuples(*(st.integers(0, 10**12).map(lambda v: v / 10**12) for _ in range(4))),
@@ -188,6 +191,7 @@ def test_normalised_coordinates_of_twelve_decimals_are_preserved(normalised, sid
     assert to_normalised(table).tolist() == values.tolist()
 
 
+@pytest.mark.slow  # property test
 @given(st.lists(st.tuples(*(st.floats(0, 5000) for _ in range(4))), min_size=1, max_size=20))
 @settings(max_examples=100, deadline=None)
 def test_round_trip_is_exact_for_the_native_layout(tmp_path_factory, numbers):

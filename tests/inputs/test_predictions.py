@@ -87,6 +87,7 @@ RECORD = st.builds(
 )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=150, deadline=None)
 @given(
     rows=st.lists(RECORD, max_size=12),

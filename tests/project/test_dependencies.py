@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def runtime_dependencies():
     return {normal(re.split(r"[<>=!~ \[;]", r, maxsplit=1)[0]) for r in project["dependencies"]}
 
 
+@cache
 def imported():
     """Top-level names of the modules that the sources import, without the package itself."""
     names = set()
@@ -34,8 +36,14 @@ def imported():
     return {name.partition(".")[0] for name in names} - {"benchmark_eval"}
 
 
+@cache
+def installed():
+    """The packages that provide each top-level module; reads all installed packages."""
+    return packages_distributions()
+
+
 def unused(dependencies, modules):
-    homes = packages_distributions()
+    homes = installed()
     used = {normal(package) for module in modules for package in homes.get(module, ())}
     return sorted(dependencies - used)
 
@@ -45,7 +53,7 @@ def test_every_runtime_dependency_is_imported():
 
 
 def test_every_imported_package_is_a_runtime_dependency():
-    homes = packages_distributions()
+    homes = installed()
     others = imported() - sys.stdlib_module_names
     undeclared = {m for m in others if not {normal(p) for p in homes[m]} & runtime_dependencies()}
     assert undeclared == set()

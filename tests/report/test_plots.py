@@ -25,6 +25,8 @@ from benchmark_eval.report.plots import budgets, curves, targets
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep import aggregate
 
+pytestmark = pytest.mark.slow  # draws every plot
+
 GU, IN, TA = BUDGETS
 ROOT = Path(__file__).parents[2]
 

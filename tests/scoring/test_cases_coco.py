@@ -93,6 +93,7 @@ def test_error_message_and_no_output(name, tmp_path, capsys):
     assert not list(tmp_path.glob("out/*"))
 
 
+@pytest.mark.slow  # starts a process for each case
 @pytest.mark.parametrize("name", ["FB01", "FB12", "FB24"])
 def test_installed_command(name, tmp_path):
     case = CASES[name]

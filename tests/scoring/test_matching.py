@@ -73,6 +73,7 @@ def matchings(draw):
     return pairs, position, n_truth, ignored | crowd_truth
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=400, deadline=None)
 @given(
     matching_input=matchings(),
@@ -142,6 +143,7 @@ def iou_of(a, b):
     return (inter / union if union else 0.0), (inter / area if area else 0.0)
 
 
+@pytest.mark.slow  # property test
 @pytest.mark.filterwarnings("error")
 @settings(max_examples=400, deadline=None)
 @given(

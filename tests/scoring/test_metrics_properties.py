@@ -13,6 +13,8 @@ from support.comparison import Comparison
 from support.scoring import Taxon, score
 from support.slow_metrics import Slow
 
+pytestmark = pytest.mark.slow  # property tests
+
 TRAINED = {
     1: Taxon("A", "T1", band="near_genus"),
     2: Taxon("A", "T1", band="mid_tribe"),

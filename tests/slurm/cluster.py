@@ -1,8 +1,8 @@
-"""A real Slurm on this one host, for a test: private keys, ports and folders, stopped by pid.
+"""A real Slurm on a single host for tests, with its own keys, ports and folders.
 
-Nothing outside its folder is read or written, so that a munge or Slurm that runs here already is
-left alone. Debian's packages slurm-wlm and munge must be installed, and it needs root: slurmd
-starts every job as the user who submitted it.
+Nothing outside its folder is read or written, so that a munge or Slurm already running on the host
+is not affected. Requires the Debian packages slurm-wlm and munge, and root: slurmd starts every job
+as the user who submitted it.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 MpiDefault=none
 ReturnToService=2
-# no cgroups in a container, and no accounting database
+# containers have no cgroups; there is no accounting database
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 AccountingStorageType=accounting_storage/none
-# the kernel does not hold a job to its memory; the gatherer looks every second and ends it
+# without cgroups the kernel enforces no memory limit: Slurm samples every second and kills the job
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerParameters=sched_min_interval=500000,bf_interval=5
-# a request must fit the node, whatever this host has
+# use the CPUs and memory configured here instead of those of the host
 SlurmdParameters=config_overrides
 MinJobAge=300
 KillWait=3
@@ -58,17 +58,17 @@ PartitionName={partition} Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class SlurmError(Exception):
-    """Slurm could not be started or did not do what it was asked."""
+    """Slurm could not be started or did not respond as expected."""
 
 
 def missing_programs() -> list[str]:
-    """Programs of the packages slurm-wlm and munge that are not installed."""
+    """Missing programs of the packages slurm-wlm and munge."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
 
 
 def wait_for(what: str, true: Callable[[], bool], seconds: float, every: float = 0.2) -> None:
-    """Return once ``true()`` is; SlurmError naming ``what`` after ``seconds``."""
+    """Wait until ``true()`` is true; raise SlurmError naming ``what`` after ``seconds``."""
     until = time.monotonic() + seconds
     while not true():
         if time.monotonic() > until:
@@ -91,7 +91,7 @@ class OneHostSlurm:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         for name in ("state", "spool", "munge", "bin"):
             (self.folder / name).mkdir(parents=True)
-        # Snakemake's job step takes SLURM_CONF away from the srun that it calls
+        # Snakemake's job step removes SLURM_CONF from the environment of srun
         srun = self.folder / "bin/srun"
         srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.config} exec {_srun()} "$@"\n')
         srun.chmod(0o755)
@@ -111,7 +111,7 @@ class OneHostSlurm:
         )
 
     def start(self) -> None:
-        """Start all three and wait until the node takes jobs."""
+        """Start all three daemons and wait until the node accepts jobs."""
         key = self.folder / "munge/key"
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o400)
@@ -127,21 +127,21 @@ class OneHostSlurm:
             }.items()
         ]
         self._start("munged", "--foreground", *options, user="munge")
-        wait_for("munge's socket", (self.folder / "munge/socket").exists, 20)
+        wait_for("the socket of munge", (self.folder / "munge/socket").exists, 20)
         self.start_controller()
         self.start_node()
 
     def start_controller(self) -> None:
-        """Start slurmctld, with the jobs that it knew when it was stopped."""
+        """Start slurmctld, which restores the jobs from before it was stopped."""
         self._start("slurmctld", "-D")
-        wait_for("an answer of slurmctld", lambda: self._ok("scontrol", "ping"), 60)
+        wait_for("a response of slurmctld", lambda: self._ok("scontrol", "ping"), 60)
 
     def stop_controller(self) -> None:
-        """Stop slurmctld; jobs that run go on."""
+        """Stop slurmctld; running jobs continue."""
         self._stop("slurmctld")
 
     def start_node(self, before: Sequence[str] = ()) -> None:
-        """Start slurmd, by way of the command ``before`` if there is one."""
+        """Start slurmd, optionally through the command ``before``."""
         self._start("slurmd", "-D", "-N", self.host, before=before)
         wait_for("an idle node", lambda: "idle" in self.ask("sinfo", "-h", "-o", "%T"), 60)
 
@@ -150,7 +150,7 @@ class OneHostSlurm:
         self._stop("slurmd")
 
     def ask(self, *command: str) -> str:
-        """What a command of Slurm prints; empty if it fails."""
+        """Output of a Slurm command; empty if it fails."""
         try:
             answer = self._run(command)
         except subprocess.TimeoutExpired:
@@ -158,7 +158,7 @@ class OneHostSlurm:
         return answer.stdout if answer.returncode == 0 else ""
 
     def stop(self) -> None:
-        """End all jobs, then what was started; nothing else on this host."""
+        """Cancel all jobs, then stop the daemons started here, and nothing else."""
         if self.running.get("slurmctld") and self._ok("scontrol", "ping"):
             self._ok("scancel", "--user=root")
             with contextlib.suppress(SlurmError):
@@ -193,8 +193,8 @@ class OneHostSlurm:
             )
         time.sleep(0.3)
         if self.running[name].poll() is not None:
-            said = (self.folder / f"{name}.out").read_text(errors="replace")
-            raise SlurmError(f"{name} ended at once: {said.strip()[-2000:]}")
+            output = (self.folder / f"{name}.out").read_text(errors="replace")
+            raise SlurmError(f"{name} exited immediately: {output.strip()[-2000:]}")
 
     def _stop(self, name: str) -> None:
         process = self.running.pop(name, None)
@@ -210,7 +210,7 @@ class OneHostSlurm:
 
 @contextlib.contextmanager
 def one_host_slurm(folder: Path, *, cpus: int, memory_mb: int) -> Iterator[OneHostSlurm]:
-    """A running Slurm, stopped on leaving the block, also by SIGTERM."""
+    """A running Slurm, stopped at the end of the block and on SIGTERM."""
     slurm = OneHostSlurm(folder, cpus=cpus, memory_mb=memory_mb)
     before = signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(SystemExit(143)))
     try:
@@ -224,7 +224,7 @@ def one_host_slurm(folder: Path, *, cpus: int, memory_mb: int) -> Iterator[OneHo
 def _srun() -> str:
     found = shutil.which("srun")
     if found is None:
-        raise SlurmError("no srun is installed")
+        raise SlurmError("srun is not installed")
     return found
 
 

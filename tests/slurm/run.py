@@ -1,8 +1,8 @@
-"""A sweep on a real Slurm on this host, compared byte for byte with a local one: make test-slurm.
+"""Run a sweep on a real Slurm and compare it byte for byte with a local run: make test-slurm.
 
-Three runs of one sweep: here, on Slurm, and on a Slurm on which a job is cancelled, another grows
-out of its memory and the controller is restarted. Then what people meet first: a partition that
-does not exist, a queue that is too short for array jobs, and a node without the package.
+Three runs of one sweep: without Slurm, on Slurm, and on Slurm while a job is cancelled, another
+exceeds its memory and the controller is restarted. Then common mistakes: a partition that does not
+exist, a queue that is too short for array jobs, and a node without the package.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from cluster import OneHostSlurm, SlurmError, missing_programs, one_host_slurm, 
 ROOT = Path(__file__).resolve().parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 RUN_SECONDS = 600
-"""No single call of snakemake may take longer; a hang is a failure, not a wait."""
+"""Longest run time of a single snakemake call; a hang is a failure."""
 POLL_SECONDS = 3
 SEEDS = (0, 1)
 HUNGRY = "alder_gu_kall_s0"
-"""The model whose evaluation needs more memory than it is given first."""
+"""The model whose evaluation needs more memory than its first attempt requests."""
 HUNGRY_TIMES = 160
 MEMORY_MB = 320
-"""What an evaluation is given: two processes of Snakemake and a tiny model fit, HUNGRY does not."""
+"""Requested memory: enough for two Snakemake processes and a tiny model, but not for HUNGRY."""
 NAMES = {"alder_gu_k1_s0": "NA", "alder_gu_k1_s1": "007", "alder_gu_k5_s0": "a model; it's 1e5"}
-"""Models with names that a table, a queue or a shell could spoil."""
+"""Model names that a table, a queue or a shell could misinterpret."""
 INDEX = "results/benchmark/index.npz"
-"""What a short run makes."""
+"""The target of a short run."""
 NOT_COMPARED = ("logs/", "benchmarks/", ".state/digests.json")
-"""Times and process numbers: different in any two runs."""
+"""Files with times and process ids, which differ between runs."""
 
 
-class TestFailure(Exception):  # noqa: N818  (what the reader of the output is told)
-    """Something that must hold does not."""
+class TestFailure(Exception):  # noqa: N818
+    """A check failed."""
 
 
 def check(true: object, what: str) -> None:
-    """Raise TestFailure saying ``what`` unless ``true``."""
+    """Raise TestFailure with the message ``what`` unless ``true``."""
     if not true:
         raise TestFailure(what)
 
 
 class Sweep:
-    """Data of a sweep, and calls of snakemake on it."""
+    """Data of a sweep, and the snakemake commands that run it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -91,7 +91,7 @@ class Sweep:
         return len(rows)
 
     def command(self, place: str, *options: str) -> list[str]:
-        """The call of snakemake that runs the sweep in the folder ``place``."""
+        """The snakemake command that runs the sweep in the folder ``place``."""
         (self.folder / place).mkdir(exist_ok=True)
         return [
             str(SNAKEMAKE),
@@ -104,7 +104,7 @@ class Sweep:
         ]
 
     def results(self, place: str) -> dict[str, bytes]:
-        """Every file that a run leaves and that must not differ from another run's."""
+        """All result files of a run that must be equal in every run."""
         root = self.folder / place / "results"
         names = (p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
         return {
@@ -114,18 +114,18 @@ class Sweep:
         }
 
     def require_equal(self, place: str, models: int) -> None:
-        """TestFailure unless the run in ``place`` left what the local one left, to the byte."""
-        wanted, found = self.results("local"), self.results(place)
-        summaries = [name for name in wanted if name.endswith("_summary.json")]
+        """Raise TestFailure unless the run in ``place`` has the same bytes as the local run."""
+        expected, found = self.results("local"), self.results(place)
+        summaries = [name for name in expected if name.endswith("_summary.json")]
         check(len(summaries) == models, f"{len(summaries)} of {models} models scored locally")
-        names = sorted(wanted.keys() | found.keys())
-        other = [name for name in names if wanted.get(name) != found.get(name)]
+        names = sorted(expected.keys() | found.keys())
+        other = [name for name in names if expected.get(name) != found.get(name)]
         check(not other, f"{place}: {len(other)} of {len(names)} files differ: {other[:5]}")
         say(f"{len(names)} files of {models} models are equal, byte for byte")
 
 
 class Call:
-    """A running snakemake, its output in a file; ended when the block is left."""
+    """A running snakemake with its output in a file; stopped at the end of the block."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: dict[str, str]) -> None:
         self.log = log
@@ -146,7 +146,7 @@ class Call:
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
-            self.process.terminate()  # then it waits for its jobs; a second one is not enough
+            self.process.terminate()  # it then waits for its jobs, even after a second signal
             try:
                 self.process.wait(5)
             except subprocess.TimeoutExpired:
@@ -158,7 +158,7 @@ class Call:
         return self.log.read_text(errors="replace")
 
     def end(self) -> int:
-        """Wait for the end; the exit code."""
+        """Wait for the end; returns the exit code."""
         left = RUN_SECONDS - (time.monotonic() - self.since)
         try:
             return self.process.wait(max(left, 1))
@@ -171,7 +171,7 @@ def say(text: str) -> None:
 
 
 class Tests:
-    """The runs, in order; each leaves its output in a log beside the data."""
+    """The runs, in order; the output of each is written to a log in the folder of the sweep."""
 
     def __init__(self, sweep: Sweep, slurm: OneHostSlurm) -> None:
         self.sweep = sweep
@@ -196,18 +196,18 @@ class Tests:
             check(call.end() == 0, f"the local run failed: {call.log}")
 
     def clean(self, models: int) -> None:
-        """The whole sweep on Slurm, in a folder with a blank in its path."""
+        """The whole sweep on Slurm, in a folder with a space in its path."""
         with self.call("on slurm", log="clean") as call:
             check(call.end() == 0, f"the run on Slurm failed: {call.log}")
             arrays = call.text.count("Submitted array job")
             check(arrays == -(-models // 25), f"{arrays} array jobs for {models} models")
         self.sweep.require_equal("on slurm", models)
 
-    def faults(self, models: int) -> None:
-        """A job cancelled, one out of memory, the controller restarted, all in one run."""
+    def failing_jobs(self, models: int) -> None:
+        """A cancelled job, a job out of memory and a controller restart, all in one run."""
         memory = ("--set-resources", f"evaluate_model:mem_mb={MEMORY_MB} * attempt")
         earlier = set(self.slurm.ask("squeue", "-h", "--states=all", "-o", "%F").split())
-        with self.call("faults", *memory, log="faults") as call:
+        with self.call("failing", *memory, log="failing") as call:
             cancelled = self._cancel_one(call, earlier)
             say(f"cancelled job {cancelled}; restarting the controller")
             self.slurm.stop_controller()
@@ -217,19 +217,19 @@ class Tests:
             text = call.text
         check(f"'{cancelled}' failed, SLURM status is: 'CANCELLED'" in text, "no job was cancelled")
         killed = (self.slurm.folder / "slurmd.log").read_text(errors="replace")
-        check("exceeded memory limit" in killed, "no job has exceeded its memory")
+        check("exceeded memory limit" in killed, "no job exceeded its memory")
         if code != 0:
             check("Exiting because a job execution failed" in text, f"no message: {call.log}")
-            say("the run has ended with a message; calling it again")
-            with self.call("faults", *memory, log="faults-again") as call:
+            say("the run ended with a message; calling it again")
+            with self.call("failing", *memory, log="failing-again") as call:
                 check(call.end() == 0, f"the second call failed: {call.log}")
-        self.sweep.require_equal("faults", models)
+        self.sweep.require_equal("failing", models)
 
     def _cancel_one(self, call: Call, earlier: set[str]) -> str:
-        """Cancel an evaluation that runs, once two have ended; its number.
+        """Cancel a running evaluation once two have completed; returns its job id.
 
-        ``earlier`` are the array jobs of runs before this one. HUNGRY is not the one: tried again
-        it would have enough memory, and nothing would outgrow it.
+        ``earlier`` are the array jobs of previous runs. HUNGRY is never cancelled: its second
+        attempt would have enough memory, and no job would exceed its limit.
         """
 
         def evaluations(*states: str) -> list[str]:
@@ -242,7 +242,7 @@ class Tests:
             ]
 
         def modest() -> list[str]:
-            logs = self.sweep.folder / "faults/results/logs/slurm/rule_evaluate_model"
+            logs = self.sweep.folder / "failing/results/logs/slurm/rule_evaluate_model"
             known = {}
             for number in evaluations("RUNNING"):
                 with contextlib.suppress(FileNotFoundError):  # not begun, or ended and removed
@@ -254,36 +254,36 @@ class Tests:
             ]
 
         def enough() -> bool:
-            check(call.process.poll() is None, f"snakemake has ended too early: {call.log}")
+            check(call.process.poll() is None, f"snakemake ended too early: {call.log}")
             return len(evaluations("COMPLETED")) >= 2 and bool(modest())
 
         over = ("CANCELLED", "COMPLETED", "FAILED")
         for _ in range(20):
-            wait_for("evaluations that run", enough, RUN_SECONDS, every=0.1)
+            wait_for("running evaluations", enough, RUN_SECONDS, every=0.1)
             number = next(iter(modest()), None)
-            if number is None:  # it has ended since
+            if number is None:  # it has ended meanwhile
                 continue
             self.slurm.ask("scancel", number)
             wait_for(f"the end of job {number}", lambda n=number: n in evaluations(*over), 60)
             if number in evaluations("CANCELLED"):
                 return number
-        raise TestFailure("every job has ended before it could be cancelled")
+        raise TestFailure("every job ended before it could be cancelled")
 
     def unknown_partition(self) -> None:
-        """A message of Slurm that names the fault, and an end."""
+        """An unknown partition is an error with Slurm's message."""
         options = (INDEX, "--default-resources", "slurm_partition=nosuch", "--retries", "0")
         with self.call("partition", *options, log="partition") as call:
-            check(call.end() == 1, "an unknown partition is no failure")
+            check(call.end() == 1, "an unknown partition is not an error")
             check("invalid partition specified: nosuch" in call.text, f"no message: {call.log}")
 
     def short_queue(self) -> None:
         """Array jobs that would wait forever are refused."""
         with self.call("short", "--jobs", "10", log="short") as call:
-            check(call.end() == 1, "a queue that is too short is no failure")
+            check(call.end() == 1, "a queue that is too short is not an error")
             check("--slurm-array-jobs ''" in call.text, f"no message: {call.log}")
 
     def bare_node(self) -> None:
-        """A node whose Python lacks the package says so, in the log that the failure names."""
+        """A node without the package is reported in the log that the error names."""
         bare = self.sweep.folder / "bare"
         (bare / "bin").mkdir(parents=True)
         (bare / "benchmark_eval.py").write_text(
@@ -294,7 +294,7 @@ class Tests:
         sbatch.chmod(0o755)
         path = f"{sbatch.parent}:{self.slurm.environment['PATH']}"
         with self.call("node", INDEX, "--retries", "0", log="node", PATH=path) as call:
-            check(call.end() == 1, "a node without the package is no failure")
+            check(call.end() == 1, "a node without the package is not an error")
             logs = list((self.sweep.folder / "node/results/logs/slurm").rglob("*.log"))
             check(len(logs) == 1 and str(logs[0]) in call.text, f"no log named: {call.log}")
             check("pip install -e ." in logs[0].read_text(), f"no message: {logs[0]}")
@@ -302,21 +302,21 @@ class Tests:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keep", action="store_true", help="keep the folder of this test")
-    parser.add_argument("--only", default="", help="only steps with this in their name")
+    parser.add_argument("--keep", action="store_true", help="keep the folder of the test")
+    parser.add_argument("--only", default="", help="run only steps whose name contains this")
     options = parser.parse_args()
     missing = missing_programs()
     if missing or os.geteuid() != 0:
         why = f"{', '.join(missing)} missing" if missing else "not root"
-        print(f"no Slurm can be started here ({why}); tests/slurm/install.sh", file=sys.stderr)
+        print(f"cannot start Slurm ({why}); run: make test-slurm", file=sys.stderr)
         return 2
     folder = Path(tempfile.mkdtemp(prefix="benchmark-eval-slurm-"))
     folder.chmod(0o755)
     say(f"in {folder}")
     try:
         run_all(folder, options.only)
-    except (TestFailure, SlurmError) as fault:
-        print(f"FAILED: {fault}\n(all logs are in {folder})", file=sys.stderr)
+    except (TestFailure, SlurmError) as error:
+        print(f"FAILED: {error}\n(all logs are in {folder})", file=sys.stderr)
         return 1
     if options.keep:
         say(f"kept: {folder}")
@@ -340,9 +340,9 @@ def run_all(folder: Path, only: str) -> None:
 
 
 def steps(tests: Tests, models: int) -> Iterator[tuple[str, Callable[[], None]]]:
-    yield f"{models} models here", tests.local
+    yield f"{models} models without Slurm", tests.local
     yield f"{models} models on Slurm", lambda: tests.clean(models)
-    yield "the same with faults", lambda: tests.faults(models)
+    yield f"{models} models with failing jobs", lambda: tests.failing_jobs(models)
     yield "an unknown partition", tests.unknown_partition
     yield "a queue that is too short", tests.short_queue
     yield "a node without the package", tests.bare_node

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # runs whole sweeps in new processes
+
 HERE = Path(__file__).parent / "golden"
 SCRIPT = HERE / "sweep.py"
 

@@ -348,6 +348,7 @@ def test_files_are_byte_identical_unless_the_seed_differs(tree, tmp_path):
     assert same == {"benchmark/README.md", "manifest.csv"}
 
 
+@pytest.mark.slow  # makes whole sweeps
 def test_a_sweep_does_not_depend_on_the_number_of_processes(tmp_path):
     options = {"scale": 0.001, "seed": 1, "sweep": True, "detections_per_specimen": 2}
     made = make_synthetic(tmp_path / "a", jobs=1, **options)
@@ -379,6 +380,7 @@ def test_other_files_are_never_overwritten(tmp_path):
     assert precious.read_text() == "mine"
 
 
+@pytest.mark.slow  # writes whole data sets
 def test_earlier_output_is_replaced_completely(tmp_path):
     make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2, sweep=True)
     make_synthetic(tmp_path, scale=0.001, detections_per_specimen=2)

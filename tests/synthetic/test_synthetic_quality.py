@@ -15,6 +15,8 @@ from benchmark_eval.synthetic import Detector, Quality, invented_species, synthe
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.files import write_benchmark
 
+pytestmark = pytest.mark.slow  # simulates whole sweeps
+
 BANDS = ("near_genus", "mid_tribe", "far_tribe")
 N_SPECIES = 175
 

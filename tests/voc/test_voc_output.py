@@ -15,6 +15,8 @@ from benchmark_eval.voc import output, run_map
 from benchmark_eval.voc.output import LEDGER, OutputFolder
 from benchmark_eval.voc.results import as_json, as_text, classes_csv, curves_csv
 
+pytestmark = pytest.mark.slow  # draws plots
+
 TRUTH = {"a": ["Ips, 'six' 0 0 9 9", "x 50 50 59 59", "x 0 0 9 9 difficult"], "b": ["x 0 0 9 9"]}
 FOUND = {"a": ["Ips, 'six' 0.9 0 0 9 9", "x 0.8 50 50 59 59", "x 0.7 90 90 99 99", "z 0.5 0 0 9 9"]}
 ALWAYS = {LEDGER, "results.json", "results.txt", "results.csv", "precision_recall.csv"}
@@ -96,7 +98,7 @@ def test_csv_has_one_row_per_class_and_per_counted_detection(tmp_path):
 
 def test_text_states_the_settings(tmp_path):
     text = as_text(score(tmp_path, TRUTH, FOUND, ignore=["y"], class_iou={"x": 0.7}))
-    assert text.startswith("mAP = 75.00 %  (PASCAL VOC 2012, mean over 2 classes)\n")
+    assert text.startswith("mAP = 75.00%  (PASCAL VOC 2012, mean over 2 classes)\n")
     assert "width = right - left + 1 (the VOC rule)" in text
     assert "2 (1 without a detection file)" in text
     assert "ignored        y" in text

@@ -17,6 +17,8 @@ from benchmark_eval.voc.pictures import (
     marks,
 )
 
+pytestmark = pytest.mark.slow  # draws plots
+
 TRUTH = {
     "a": [
         "x 100 100 199 199",  # detected at 0.9, again at 0.3

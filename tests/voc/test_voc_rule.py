@@ -279,6 +279,7 @@ def numbers(result):
     ]
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=300, deadline=None)
 @given(scenes(), st.sampled_from([0.25, 0.5, 0.6, 1.0]), st.sampled_from([0.3, 0.5, 0.75]))
 def test_agrees_with_an_independent_implementation(scene, default, special):
@@ -303,6 +304,7 @@ def test_agrees_with_an_independent_implementation(scene, default, special):
     assert result.mAP == (None if mean is None else pytest.approx(float(mean), abs=1e-14))
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=100, deadline=None)
 @given(scenes(), st.sampled_from([0.3, 0.5, 0.75]))
 def test_agrees_with_continuous_coordinates_and_an_ignored_class(scene, threshold):
@@ -336,6 +338,7 @@ def test_blocks_of_pairs_do_not_change_the_matching(monkeypatch):
 # ------------------------------------------------------------------ invariances
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes(), st.randoms(use_true_random=False))
 def test_invariant_to_order_without_ties(scene, random):
@@ -357,6 +360,7 @@ def test_invariant_to_order_without_ties(scene, random):
     )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes(), st.sampled_from([2, 8, 1024]), st.integers(-50, 50))
 def test_invariant_to_scale_and_translation(scene, scale, shift):
@@ -381,6 +385,7 @@ def test_invariant_to_scale_and_translation(scene, scale, shift):
     )
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes())
 def test_duplicates_at_lower_confidence_are_false_positives_only(scene):
@@ -400,6 +405,7 @@ def test_duplicates_at_lower_confidence_are_false_positives_only(scene):
         assert b.n_false_positives == 2 * a.n_false_positives + a.n_true_positives
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=60, deadline=None)
 @given(scenes())
 def test_invariant_to_monotonic_confidences(scene):

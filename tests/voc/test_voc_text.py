@@ -375,6 +375,7 @@ WORDS = st.sampled_from(
 GAPS = st.sampled_from([" ", "  ", "\t", "\u00a0", "\x1f", "\x85"])
 
 
+@pytest.mark.slow  # property test
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.tuples(GAPS, WORDS), max_size=9), st.sampled_from(["ground truth", "detections"])
