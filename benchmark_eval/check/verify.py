@@ -357,7 +357,7 @@ def _again(
     from benchmark_eval.sweep.custom_metrics import load_custom_metrics
 
     assert config.manifest is not None
-    own = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
+    custom = None if config.custom_metrics is None else load_custom_metrics(config.custom_metrics)
     try:
         again = build(
             eval_dir=eval_dir,
@@ -365,7 +365,7 @@ def _again(
             benchmark=benchmark,
             allow_missing=True,
             exclude=[cell.model for cell in table.missing if cell.model],
-            own=own,
+            custom=custom,
         )
     except InputError as fault:
         told = set(verified.problems)

@@ -51,7 +51,7 @@ from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
 _LOG = logging.getLogger(__name__)
-# with the start of what is counted, so that 1 box and 2 boxes are alike
+# includes the start of a counted noun, so that '1 image' and '2 images' match
 _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
 
 Groups = dict[Condition, list[ModelResult]]
@@ -146,7 +146,7 @@ def aggregate(
             benchmark=loaded,
             allow_missing=allow_missing,
             exclude=exclude,
-            own=None if custom_metrics is None else load_custom_metrics(custom_metrics),
+            custom=None if custom_metrics is None else load_custom_metrics(custom_metrics),
         )
         if stamp is not None:
             require_fresh_extras(
@@ -163,7 +163,7 @@ def aggregate(
 def _require_promised(
     manifest: Manifest, eval_dir: Path, state: Path, exclude: Collection[str]
 ) -> None:
-    """Hold the manifest and the summaries against the workflow's stamps."""
+    """Check that the manifest and the summaries are those that the workflow planned with."""
     names = [m.model_name for m in manifest.models if m.model_name not in exclude]
     require_fresh_summaries(
         [eval_dir / name / f"{name}_summary.json" for name in names],
@@ -179,9 +179,9 @@ def build(
     benchmark: Benchmark,
     allow_missing: bool = False,
     exclude: Collection[str] = (),
-    own: CustomMetrics | None = None,
+    custom: CustomMetrics | None = None,
 ) -> tables.Aggregated:
-    """Every table of a sweep, nothing written."""
+    """Compute every table of a sweep without writing it."""
     problems = Problems()
     collected = Collected((), (), ())
     try:
@@ -191,14 +191,14 @@ def build(
             benchmark.digests,
             allow_missing=allow_missing,
             exclude=exclude,
-            own=own,
+            custom=custom,
         )
     except InputError as error:
         problems.extend(error.problems)
     exact = _exact_budgets(manifest, benchmark, problems)
     if problems:
         raise InputError(problems.all())
-    return assemble(manifest, collected, benchmark, exact, own)
+    return assemble(manifest, collected, benchmark, exact, custom)
 
 
 def assemble(
@@ -206,13 +206,13 @@ def assemble(
     collected: Collected,
     benchmark: Benchmark,
     exact: Mapping[Path, ExactBudget] | None = None,
-    own: CustomMetrics | None = None,
+    custom: CustomMetrics | None = None,
 ) -> tables.Aggregated:
-    """Every table from what was read. ``exact`` holds the budgets of training annotations."""
+    """Compute every table from its inputs; ``exact`` are the budgets of training annotations."""
     exact = exact or {}
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
-    }  # every condition of the manifest has its row, evaluated or not
+    }  # conditions without an evaluated model have a row too
     for model in collected.models:
         groups[model.entry.condition].append(model)
     categories = benchmark.categories
@@ -234,7 +234,7 @@ def assemble(
     grid, gaps = target_tables(groups, means, target_band, splits)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
-        inputs=_inputs(manifest, collected, exact, own),
+        inputs=_inputs(manifest, collected, exact, custom),
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         unlisted_summaries=list(collected.unlisted_summaries),
@@ -255,7 +255,7 @@ def assemble(
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
     for item in identical:
         _LOG.warning(
-            "warning: the same prediction file on %s for %s",
+            "warning: identical prediction files on %s for %s",
             ", ".join(item.splits),
             ", ".join(item.models),
         )
@@ -275,8 +275,8 @@ def _learning_curves(
     absent: dict[Condition, list[str]] = {}
     for entry in missing:
         absent.setdefault(entry.condition, []).append(entry.model_name)
-    own = [name for models in groups.values() for model in models for name in model.values]
-    names = list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *own]))
+    custom = [name for models in groups.values() for model in models for name in model.values]
+    names = list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *custom]))
     return [
         tables.CurveRow(
             architecture=condition.architecture,
@@ -305,7 +305,7 @@ class _Cost:
 def _exact_budgets(
     manifest: Manifest, benchmark: Benchmark, problems: Problems
 ) -> dict[Path, ExactBudget]:
-    """The budget in every file of training annotations that the manifest names."""
+    """The budget of every file of training annotations in the manifest."""
     paths = dict.fromkeys(
         entry.train_annotations
         for entry in manifest.in_table_order()
@@ -326,7 +326,7 @@ def _cost(
     expected: ExpectedBudgets,
     exact: Mapping[Path, ExactBudget],
 ) -> _Cost:
-    """Exact where every seed of the condition names its training annotations (mean over seeds)."""
+    """Exact (mean over seeds) if every seed of the condition names its training annotations."""
     paths = [entry.train_annotations for entry in entries]
     counted = [exact[path].budget for path in paths if path is not None]
     if counted and len(counted) == len(paths):
@@ -401,7 +401,7 @@ def _operating(
     for best in best_conditions(curves).values():
         models = groups[best.condition]
         for split in [s for s in TEST_SPLITS if s in splits]:
-            for at, confidence in enumerate(models[0].cuts[split]):
+            for at, confidence in enumerate(models[0].thresholds[split]):
                 rows.append(
                     tables.OperatingRow(
                         architecture=best.architecture,
@@ -448,11 +448,11 @@ def _model_row(
 
 
 def _grouped(
-    told: Iterable[tuple[str, Iterable[tuple[str, str]]]],
+    messages: Iterable[tuple[str, Iterable[tuple[str, str]]]],
 ) -> list[tables.ModelWarnings]:
-    """What is told of each model as (split, text), together where only numbers differ."""
+    """The (split, text) messages of each model, grouped if only numbers differ."""
     held: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for name, texts in told:
+    for name, texts in messages:
         for split, text in texts:
             held.setdefault((split, _NUMBER.sub(r"#\1", text)), []).append((text, name))
     return [
@@ -470,7 +470,7 @@ def _inputs(
     manifest: Manifest,
     collected: Collected,
     exact: Mapping[Path, ExactBudget],
-    own: CustomMetrics | None,
+    custom: CustomMetrics | None,
 ) -> tables.Inputs:
     first = collected.models[0] if collected.models else None
     options = msgspec.to_builtins(first.config) if first else {}
@@ -478,7 +478,7 @@ def _inputs(
         package_version=__version__,
         scoring_code=first.provenance.scoring_code if first else "",
         manifest=manifest_digest(manifest),
-        options={**options, "custom_metrics": own.digest} if own else options,
+        options={**options, "custom_metrics": custom.digest} if custom else options,
         summaries={model.entry.model_name: model.digest for model in collected.models},
         train_annotations={
             entry.model_name: exact[entry.train_annotations].digest
@@ -489,7 +489,7 @@ def _inputs(
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """SHA-256 of what a manifest says: equal for any order of rows and spelling of numbers."""
+    """SHA-256 of a manifest's content, for any order of rows and spelling of numbers."""
     text = "".join(
         f"{entry.model_name}\0{entry.architecture}\0{entry.regime}\0{entry.k_or_p}\0{entry.seed}\n"
         for entry in manifest.in_table_order()
