@@ -78,7 +78,7 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
         ("What was run", _what_was_run(table)),
         ("Headline", _headline(facts)),
         (
-            f"{DATA}: what do more training images gain?",
+            f"{DATA}: how much do more training images help?",
             [
                 *facts.growth(lead),
                 "",
@@ -106,7 +106,7 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
             ],
         ),
         (
-            f"{TARGETS}: what do more images of a species gain?",
+            f"{TARGETS}: how much do more images of a species help?",
             [*facts.targets(), "", *pictures(TARGETS)],
         ),
         (f"{CONFIDENCE}: can it be trusted?", [*facts.confidence(), "", *pictures(CONFIDENCE)]),

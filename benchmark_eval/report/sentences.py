@@ -215,9 +215,9 @@ class Facts:
         pairs = questions.equal_cost(self.data, metric)
         if not pairs:
             return [
-                f"- Regimes: no two conditions of {UNIFORM} and {NATURAL} below all data have "
+                f"- No two conditions of {UNIFORM} and {NATURAL} below all data have "
                 f"about the same number of images (within {_percent(questions.SAME_COST - 1)}), so "
-                "they cannot be compared at equal cost."
+                "the regimes cannot be compared at equal cost."
             ]
         lines = []
         for some in _grouped(
