@@ -264,7 +264,7 @@ def test_tables_cut_short_are_told_by_the_plots_and_the_next_run_makes_them_agai
     aggregated.write_bytes(aggregated.read_bytes()[:-9])
     (sweep.folder / "results/plots/target_grid.svg").unlink()
     output = sweep.run(ok=False)
-    told(output, "aggregated.json", "cut off", "so that the next run makes them again")
+    told(output, "aggregated.json", "truncated", "so that the next run makes them again")
     sweep.run("tables")
     assert sweep.tables() == good
 
