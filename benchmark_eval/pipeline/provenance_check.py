@@ -174,7 +174,7 @@ def _manifest_and_files(
     expected = {model: row[4] for model, row in sweep["models"].items() if row[4] is not None}
     for model in sorted({*trained, *expected}):
         yield f"train_annotations of {model}", (trained.get(model), expected.get(model))
-    own = None if read.own is None else read.own.digest
+    own = None if read.custom is None else read.custom.digest
     yield "custom_metrics", (own, next(iter(sweep["custom_metrics"]), None))
 
 

@@ -1,7 +1,7 @@
-"""Every plot of a sweep: its file, its question, its caption. No drawing library is needed here.
+"""The list of plots: file, title, question, caption and painter of each. Loads no drawing library.
 
-The captions stand in ``report.md``, in Snakemake's report (``workflow/report/*.rst``, which
-``python -m benchmark_eval.report.captions DIR`` writes) and nowhere else.
+``report.md``, ``report.draw`` and the workflow read it. ``python -m benchmark_eval.report.captions
+DIR`` writes the captions for Snakemake's report (``workflow/report/*.rst``).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from benchmark_eval.core.atomic_write import write_text_atomic
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot: its file stem, its heading, the question it answers and how to read it.
+    """One plot: its file stem, title, question and caption.
 
-    ``painter`` is the function of ``report.plots`` that draws it (``module.function``), then the
-    arguments that follow the tables.
+    ``painter`` is the function of ``report.plots`` that draws it (``module.function``), then its
+    arguments after the tables.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Plot:
 DATA = "Data efficiency"
 AWAY = "Field photographs and unseen species"
 IMBALANCE = "Rare and common species"
-NAMING = "Finding against naming"
+IDENTIFICATION = "Detection versus identification"
 TARGETS = "Target species"
 CONFIDENCE = "Confidence"
 
@@ -40,9 +40,9 @@ PLOTS: tuple[Plot, ...] = (
         "learning_iid_AP_50_95",
         "In-distribution AP by budget",
         DATA,
-        "AP@[.5:.95] on held-out specimens of trained species, one panel a training regime. "
-        "A curve that still rises at its right end would gain from more images; where the bars "
-        "of two architectures overlap, their seeds do not tell them apart.",
+        "AP@[.5:.95] on test specimens of trained species, one panel per training regime. A curve "
+        "that still rises at its right end would gain from more images. Where the bars of two "
+        "architectures overlap, their difference is inconclusive.",
         ("curves.learning", "iid_AP_50_95"),
     ),
     Plot(
@@ -50,174 +50,180 @@ PLOTS: tuple[Plot, ...] = (
         "Field-photograph AP by budget",
         DATA,
         "AP@[.5:.95] on field photographs of trained species. The split has few scored specimens, "
-        "so seeds differ widely: read the direction, not single steps.",
+        "so seeds differ widely: read the trend, not single steps.",
         ("curves.learning", "inat_AP_50_95"),
     ),
     Plot(
         "learning_ood_class_agnostic_AR_100",
         "Unseen-species recall by budget",
         DATA,
-        "Class-agnostic AR@100 on species that are in no training set: how completely and how "
-        "tightly specimens are boxed, whatever they are called.",
+        "Class-agnostic AR@100 on species that are in no training set: how many specimens are "
+        "detected and how well the boxes fit, whatever species is predicted.",
         ("curves.learning", "ood_class_agnostic_AR_100"),
     ),
     Plot(
         "learning_iid_AP_50",
-        "In-distribution AP@.5 by budget, with the benchmark's card",
+        "In-distribution AP@.5 by budget, compared with the benchmark's card",
         DATA,
-        "AP@.5, the metric that the benchmark's card reports: the shaded box is the card's range "
-        "over five architectures trained on all data of the real benchmark. On other data, as the "
-        "synthetic benchmark of the demo, it is there for orientation only.",
+        "AP@.5, the metric of the benchmark's card. The shaded box is the card's range over five "
+        "architectures trained on all data of the real benchmark. On other data, such as the "
+        "synthetic benchmark of the demo, it is only a rough reference.",
         ("curves.learning", "iid_AP_50"),
     ),
     Plot(
         "budget_images",
-        "All regimes by distinct training images",
+        "All regimes by number of training images",
         DATA,
-        "The headline metrics over the number of distinct training images, so that regimes can "
-        "be compared at equal cost: where the bars at one place on the axis do not overlap, the "
-        "higher line buys more. Target acquisition starts far right because all other species keep "
-        "their images.",
+        "The headline metrics by the number of distinct training images, which makes regimes "
+        "comparable at equal cost: where bars at one position do not overlap, the higher line "
+        "gains more from the same cost. Curves of incremental_uniform_targets start far right "
+        "because all other species keep their images.",
         ("budgets.cost", "n_images"),
     ),
     Plot(
         "budget_specimens",
-        "All regimes by annotated specimens",
+        "All regimes by number of training specimens",
         DATA,
-        "The same over the number of annotated specimens that are trained on. Where drawing boxes "
-        "is the cost, rather than finding images, this is the axis to read.",
+        "The same metrics by the number of annotated specimens in the training set. Use this axis "
+        "if drawing boxes, rather than finding images, is the cost.",
         ("budgets.cost", "n_specimens"),
     ),
     Plot(
         "generalization_gaps",
-        "Loss on field photographs and on unseen species",
+        "Gaps to field photographs and to unseen species",
         AWAY,
-        "Top: AP@.5 in distribution minus on field photographs, over the species that both hold, "
-        "so that the mix of species plays no part. Bottom: class-agnostic AR@100 in distribution "
-        "minus on unseen species. 0 is no loss; a rising line means that more training data "
-        "widen the gap, often because only the curated side gains.",
+        "Top: AP@.5 in distribution minus AP@.5 on field photographs, over the species that both "
+        "splits score, so that the mix of species has no effect. Bottom: class-agnostic AR@100 in "
+        "distribution minus that on unseen species. 0 means no gap. A rising line means that more "
+        "training data widen the gap, often because only in-distribution results improve.",
         ("curves.generalization_gaps",),
     ),
     Plot(
         "ood_bands",
-        "Finding unseen species by distance",
+        "Recall on unseen species by taxonomic distance",
         AWAY,
         "Class-agnostic AR@100 on unseen species by their taxonomic distance from the training "
-        "species. Three lines together mean a generic notion of a beetle; a low far line means "
-        "that near relatives were needed, or that the far band's images are denser.",
+        "species. Three similar lines mean that detection does not depend on known relatives. A "
+        "low line for far species means that it does, or that images of the far band are denser.",
         ("curves.bands",),
     ),
     Plot(
         "ood_band_taxonomic_agreement",
-        "Naming unseen species by distance",
+        "Taxonomic agreement on unseen species by distance",
         AWAY,
-        "Share of hits on unseen species that get a name from the right genus or tribe, where the "
-        "model knows one: no trained species shares a genus with mid species, nor a tribe with "
-        "far ones. No chance level is drawn: some names are right by luck, more of them in a tribe "
-        "than in a genus; how many on the whole split stands in each model's summary, as chance.",
+        "Fraction of true positives on unseen species whose predicted species is of the correct "
+        "genus or tribe, where the training set has that genus or tribe: it has no genus of mid "
+        "species and no tribe of far species. Some agreement is due to chance, more for a tribe "
+        "than for a genus; the chance level on the whole split is in each model's summary, under "
+        "chance.",
         ("curves.band_agreement",),
     ),
     Plot(
         "density_detection_recall",
-        "Found by density",
+        "Detection recall by density",
         AWAY,
-        "Share of specimens found by how many specimens share the image (crowd counted). Every "
-        "image counts once, so that a few crowded plates do not decide. Bands are compared "
-        "fairly only within one density.",
+        "Fraction of specimens detected, by number of specimens on the image (crowd regions "
+        "count). Every image has the same weight, so that a few crowded images do not dominate. "
+        "Compare bands within one density only.",
         ("best_condition.density", "image_mean_recall"),
     ),
     Plot(
         "imbalance_tiers",
         "Head, medium and tail species",
         IMBALANCE,
-        "AP@.5 of species grouped by their number of training images in the full training set: "
-        "the richest quarter, the middle half, the poorest quarter. The tiers stay the same at "
-        "every budget; under global_uniform all species get the same k until they run out. In "
-        "incremental_uniform_targets the starved targets stand in the tiers themselves.",
+        "AP@.5 of species grouped by their number of images in the full training set: the quarter "
+        "with most images (head), the middle half, the quarter with fewest (tail). The groups are "
+        "the same at every budget. Under global_uniform all species get the same k until their "
+        "images run out. Under incremental_uniform_targets the groups include the target species, "
+        "whose images are limited.",
         ("curves.tiers",),
     ),
     Plot(
         "imbalance_gap",
         "Head minus tail",
         IMBALANCE,
-        "The distance between the upper and the lower line of the plot above. A line that falls "
-        "towards 0 says that more data mend the imbalance.",
+        "The distance between the head and the tail line of the plot above. A line that falls "
+        "towards 0 means that more data reduce the imbalance.",
         ("curves.tier_gap",),
     ),
     Plot(
         "decomposition_iid",
-        "Finding and naming in distribution",
-        NAMING,
-        "Detection recall, species accuracy of what was found, and their product, the share of "
-        "specimens found and named right. The bottleneck is where more specimens are lost: from 1 "
-        "down to the first line (not found), or from the first line down to the third (found, "
-        "wrong name).",
+        "Detection and identification in distribution",
+        IDENTIFICATION,
+        "Detection recall, species accuracy given detection, and their product, the fraction of "
+        "specimens detected and correctly identified (species recall). Missed specimens are the "
+        "distance from 1 down to the first line; misidentified ones that from the first line down "
+        "to the third. The larger distance is the bottleneck.",
         ("curves.decomposition", "iid_test"),
     ),
     Plot(
         "decomposition_inat",
-        "Finding and naming on field photographs",
-        NAMING,
-        "The same on field photographs, where the bottleneck may be another one.",
+        "Detection and identification on field photographs",
+        IDENTIFICATION,
+        "The same on field photographs, where the bottleneck may be different.",
         ("curves.decomposition", "inat_test"),
     ),
     Plot(
         "density_species_accuracy",
-        "Named right by density",
-        NAMING,
-        "Share of the specimens found that are named right, by how many specimens share the "
-        "image, where species can be named. Every image with a hit counts once.",
+        "Species accuracy by density",
+        IDENTIFICATION,
+        "Fraction of detected specimens that are correctly identified, by number of specimens on "
+        "the image, on the splits with trained species. Every image with a true positive has the "
+        "same weight.",
         ("best_condition.density", "image_mean_classification_given_detection_acc"),
     ),
     Plot(
         "operating_curve",
-        "Confidence cuts",
-        NAMING,
-        "What a user gets who keeps only boxes above a confidence: precision and recall of "
-        "finding, both joined in F1, and the share found and named right. The upright line is the "
-        "cut of the highest F1 in distribution. Choose the cut by what a missed beetle costs "
-        "against a false alarm.",
+        "Confidence thresholds",
+        IDENTIFICATION,
+        "Results if only detections at or above a confidence are kept: precision and recall of "
+        "detection, their F1, and species recall. The vertical line is the threshold with the "
+        "highest F1 in distribution. Choose a threshold by the cost of a missed specimen relative "
+        "to a false positive.",
         ("best_condition.operating",),
     ),
     Plot(
         "target_grid",
-        "Target species: band by images",
+        "Target species: distance band by number of images",
         TARGETS,
-        "AP@.5 of the target species of each distance band when they get k images and all other "
-        "species keep theirs. Rows that brighten at the same pace mean that close relatives in "
-        "the training set do not help; a band has few species, so read rows, not single cells.",
+        "AP@.5 of the target species of each distance band if they get k images each and all "
+        "other species keep theirs. Rows that improve at the same rate mean that close relatives "
+        "in the training set do not help. A band has few species, so compare rows, not single "
+        "cells.",
         ("targets.grid",),
     ),
     Plot(
         "target_vs_nontarget",
-        "Target species against all others",
+        "Target and non-target species",
         TARGETS,
-        "AP@.5 of the targets, of all other species, and their difference. Others should stay "
-        "flat: their training images do not change. The gap closes where the line reaches 0.",
+        "AP@.5 of the target species, of all other species, and their difference. The training "
+        "images of the other species do not change with k. The gap is closed where the difference "
+        "reaches 0.",
         ("targets.target_vs_nontarget",),
     ),
     Plot(
         "confidence",
         "Mean confidence",
         CONFIDENCE,
-        "Mean confidence of hits and false positives on each split. A model that knows what it "
-        "does not know is less sure on unseen species than in distribution.",
+        "Mean confidence of true and false positives on each split. A model with useful "
+        "confidence is less confident on unseen species than in distribution.",
         ("curves.confidence",),
     ),
     Plot(
         "calibration_error",
         "Calibration error",
         CONFIDENCE,
-        "How far confidence lies from the share of hits, over ten bins; 0 is calibrated. Boxes "
-        "are judged as hits whatever their name.",
+        "Mean distance between confidence and precision, over ten bins of confidence; 0 means "
+        "calibrated. A detection counts as a true positive whatever species is predicted.",
         ("curves.calibration_error",),
     ),
     Plot(
         "novelty",
-        "Unseen species by low confidence",
+        "Novelty detection by low confidence",
         CONFIDENCE,
-        "How well low confidence alone tells hits on unseen species from hits on trained ones: "
-        "0.5 is chance, 1 is perfect. The shaded box is the range on the benchmark's card.",
+        "How well low confidence alone separates true positives on unseen species from those on "
+        "trained species: 0.5 is chance, 1 is perfect. The shaded box is the range of the "
+        "benchmark's card.",
         ("curves.novelty",),
     ),
 )

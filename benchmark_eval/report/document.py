@@ -1,4 +1,4 @@
-"""``report.md``: what was run, what the numbers say and how surely, what is missing."""
+"""``report.md``: what was run, the results and how certain they are, what is missing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_eval.core.atomic_write import write_text_atomic
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, percent
 from benchmark_eval.protocol import REGIMES
-from benchmark_eval.report.captions import AWAY, CONFIDENCE, DATA, IMBALANCE, NAMING, PLOTS, TARGETS
+from benchmark_eval.report.captions import (
+    AWAY,
+    CONFIDENCE,
+    DATA,
+    IDENTIFICATION,
+    IMBALANCE,
+    PLOTS,
+    TARGETS,
+)
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import cell, escape, listing, table
 from benchmark_eval.report.sentences import Facts, budget, images, label
@@ -24,9 +32,9 @@ from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
-"""Columns of the headline table: AP@.5 is what readers know from elsewhere."""
+"""Columns of the headline table: AP@.5 allows comparison with published results."""
 PLOTS_PLACE = "../plots"
-"""Where the report looks for the plots, seen from its own folder."""
+"""The folder of the plots, relative to the report."""
 
 
 def write_report(
@@ -38,7 +46,7 @@ def write_report(
 ) -> Path:
     """Write ``report.md`` into ``output_dir``; returns the file.
 
-    ``plots`` is the folder of the plots as seen from the report, None for a report without.
+    ``plots`` is the folder of the plots relative to the report, None for a report without plots.
     """
     path = Path(output_dir) / REPORT
     write_text_atomic(path, render(table, plots=plots, plot_format=plot_format))
@@ -46,7 +54,7 @@ def write_report(
 
 
 def discard_report(output_dir: str | Path) -> None:
-    """Remove an earlier report, before tables change that it no longer belongs to."""
+    """Remove an earlier report, before the tables that it describes change."""
     (Path(output_dir) / REPORT).unlink(missing_ok=True)
 
 
@@ -70,7 +78,7 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
         ("What was run", _what_was_run(table)),
         ("Headline", _headline(facts)),
         (
-            f"{DATA}: how does quality grow with images?",
+            f"{DATA}: how much do more training images help?",
             [
                 *facts.growth(lead),
                 "",
@@ -81,31 +89,31 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
             ],
         ),
         (
-            f"{AWAY}: how far does it carry?",
+            f"{AWAY}: how large are the gaps?",
             [*facts.field(), *facts.unseen(), *facts.density(), "", *pictures(AWAY)],
         ),
-        (f"{IMBALANCE}: are rare ones served?", [*facts.rare(), "", *pictures(IMBALANCE)]),
+        (f"{IMBALANCE}: how large is the gap?", [*facts.imbalance(), "", *pictures(IMBALANCE)]),
         (
-            f"{NAMING}: which fails?",
+            f"{IDENTIFICATION}: which loses more specimens?",
             [
-                *facts.finding("iid_test", "in distribution"),
+                *facts.decomposition("iid_test", "in distribution"),
                 "",
-                *facts.finding("inat_test", "on field photographs"),
+                *facts.decomposition("inat_test", "on field photographs"),
                 "",
-                *facts.cuts(),
+                *facts.thresholds(),
                 "",
-                *pictures(NAMING),
+                *pictures(IDENTIFICATION),
             ],
         ),
         (
-            f"{TARGETS}: what do more images of one species buy?",
+            f"{TARGETS}: how much do more images of a species help?",
             [*facts.targets(), "", *pictures(TARGETS)],
         ),
         (f"{CONFIDENCE}: can it be trusted?", [*facts.confidence(), "", *pictures(CONFIDENCE)]),
         ("How to read these numbers", [*_rules(facts), *_caveats(table)]),
         ("What is missing", _missing(table)),
-        ("Warnings", [*_identical(table), *_told(table.warnings)] or ["None."]),
-        ("Notes", _told(table.notes) or ["None."]),
+        ("Warnings", [*_identical(table), *_messages(table.warnings)] or ["None."]),
+        ("Notes", _messages(table.notes) or ["None."]),
         ("All conditions", _all_conditions(facts)),
         ("Provenance", _provenance(table)),
     ]  # fmt: skip
@@ -116,7 +124,7 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
 
 
 def _squeezed(lines: Iterable[str]) -> list[str]:
-    """No two empty lines in a row, none at the end."""
+    """The lines without repeated empty lines and without empty lines at the end."""
     kept: list[str] = []
     for line in lines:
         if line or (kept and kept[-1]):
@@ -142,23 +150,23 @@ def _what_was_run(table: Aggregated) -> list[str]:
         f"{counted(len(table.models), 'model')}{named} under "
         f"{counted(len(conditions), 'training condition')}, seeds "
         f"{listing([str(seed) for seed in seeds])}.",
-        f"Scored at IoU {options.get('iou_threshold')} (localisation; AP and AR have their own "
-        f"thresholds) with the {options.get('engine')} engine on "
-        f"{listing([str(split) for split in options.get('splits', [])])}.",
+        f"Evaluated on {listing([str(split) for split in options.get('splits', [])])} with "
+        f"localisation matching at IoU {options.get('iou_threshold')} (AP and AR use their own "
+        f"thresholds) and the {options.get('engine')} engine.",
         "",
     ]
     if table.benchmark.description:
-        lines += [f"The data say of themselves: *{escape(table.benchmark.description)}*", ""]
+        lines += [f"Dataset description: *{escape(table.benchmark.description)}*", ""]
     if table.missing:
         lines += [
             f"**Incomplete:** {counted(len(table.missing), 'cell')} of the sweep "
-            f"{'has' if len(table.missing) == 1 else 'have'} no number; see "
+            f"{'has' if len(table.missing) == 1 else 'have'} no result; see "
             "[What is missing](#what-is-missing).",
             "",
         ]
     if any(row.identical for row in rows):
         lines += [
-            "**Not independent:** seeds of one condition have the same prediction file; see "
+            "**Not independent:** seeds of one condition have identical prediction files; see "
             "[Warnings](#warnings).",
             "",
         ]
@@ -167,9 +175,9 @@ def _what_was_run(table: Aggregated) -> list[str]:
 
 
 def table_of_splits(table_: Aggregated) -> list[str]:
-    """What each split of the benchmark holds."""
+    """The size of each split of the benchmark."""
     return table(
-        ["Split", "What it is", "Images", "Scored specimens", "Crowd regions", "Species scored"],
+        ["Split", "Description", "Images", "Scored specimens", "Crowd regions", "Scored species"],
         [
             [
                 name,
@@ -196,26 +204,25 @@ def _headline(facts: Facts) -> list[str]:
         for name, row in facts.best.items()
     ]
     if not rows:
-        return [f"{BY_NAME[HEADLINE[0]].label} is not defined for any model of this sweep."]
+        return [f"{BY_NAME[HEADLINE[0]].label} is undefined for every model of this sweep."]
     return [
         *warning_lines(facts),
-        f"Each architecture at the condition with its highest mean of {labels[0]}; mean ± "
-        "standard deviation over n seeds. Picked as the best, these means are a little too high.",
+        f"The best condition of each architecture, by mean {labels[0]}; mean ± standard deviation "
+        "over n seeds. Because conditions are selected by this mean, it is slightly optimistic.",
         "",
         *table(["Architecture", "Best condition", *labels], rows, left=2),
         "",
         *facts.all_data(SHOWN),
         "",
         "Below, 0.540 (0.441 to 0.639; n=3) is a mean over 3 seeds with its 95 % interval "
-        "(Student's t over seeds). What is said to hold, to be clear or not to be told: "
-        "[How to read these numbers](#how-to-read-these-numbers). In the questions below the best "
-        "condition is the one of this table.",
+        "(Student's t over seeds). [How to read these numbers](#how-to-read-these-numbers) "
+        "explains the verdicts. The best condition is always that of this table.",
     ]
 
 
 def warning_lines(facts: Facts) -> list[str]:
-    """How many models have warnings, for those who read only the first table."""
-    n = len(facts.doubtful)
+    """The number of models with warnings, for the top of the report."""
+    n = len(facts.with_warnings)
     if not n:
         return []
     return [
@@ -226,7 +233,7 @@ def warning_lines(facts: Facts) -> list[str]:
 
 
 def warnings_told(report: str | Path) -> str | None:
-    """How many models a written report says have warnings, and where; None without any."""
+    """The number of models with warnings in a written report, and its path; None without any."""
     try:
         text = Path(report).read_text(encoding="utf-8")
     except OSError:
@@ -236,55 +243,50 @@ def warnings_told(report: str | Path) -> str | None:
 
 
 def _rules(facts: Facts) -> list[str]:
-    """How a sentence decides, and how often chance alone speaks. Counts what was judged so far.
-
-    The shares are those that ``benchmarks/seed_intervals.py`` finds for three seeds.
-    """
+    """How verdicts are made and how many are expected to be false; counts those made so far."""
     means, differences = facts.judged["means"], facts.judged["differences"]
-    chance = expected_false(means, differences)
     return [
-        "- Two means, of two conditions or two architectures, are called different only where "
-        "their intervals do not overlap (it *holds*, *buys more*). Where there is no "
-        f"difference, that errs in about {FALSE_OVER_MEANS:.1%} of comparisons.",
-        "- A difference within each model (near minus far, head minus tail, a loss), or a number "
-        "against a fixed one, *is clear* only where its own interval leaves out 0 (or that "
-        f"number). Where there is none, that errs in about {FALSE_OVER_DIFFERENCES:.0%}.",
-        f"- Nothing is corrected for the number of comparisons. This report makes {means} of the "
-        f"first kind and {differences} of the second: if there were nothing to find at all, about "
-        f"{chance:.1f} of its statements would be wrong by chance. Trust what several "
-        "architectures agree on.",
-        "- 'Seeds agree' stands where an interval would be, when all seeds have the same value to "
-        "three digits. That comes of few specimens (or none that can change) and is no certainty: "
-        "other seeds may well differ, and what is said to hold or to be clear of such a number "
-        "rests on that agreement alone.",
-        "- 'Cannot be told' is no proof of equality: with three seeds intervals are wide. They are "
-        "not cut where a share ends, so one may reach below 0 or above 1. Seeds are the only "
-        "source of spread in them: the test images are the same for all.",
+        "- Two means, of two conditions or two architectures, are called different only if their "
+        "intervals do not overlap. Without a difference, this is wrong in about "
+        f"{percent(round(1000 * FALSE_OVER_MEANS), 1000)} of comparisons.",
+        "- A difference within each model (near minus far, head minus tail, a gap) is called "
+        "positive or negative only if its own interval excludes 0, and a number above or below a "
+        "fixed one only if its interval excludes that one. Without a difference, this is wrong in "
+        f"about {percent(round(1000 * FALSE_OVER_DIFFERENCES), 1000)} of comparisons.",
+        f"- No verdict is corrected for multiple comparisons. This report makes {means} of the "
+        f"first kind and {differences} of the second: without any difference, about "
+        f"{expected_false(means, differences):.1f} of its verdicts would be wrong by chance. Rely "
+        "on what several architectures agree on.",
+        "- 'Seeds agree' replaces an interval if all seeds have the same value to three digits. "
+        "This comes from few specimens (or from a value that cannot change) and is not certainty: "
+        "other seeds may differ, and a verdict on such a number rests on this agreement alone.",
+        "- 'Inconclusive' does not mean equal: with three seeds, intervals are wide. They are not "
+        "truncated at the ends of a metric's range, so some extend below 0 or above 1. They cover "
+        "retraining with other seeds only: the test images are the same for all seeds.",
     ]
 
 
 def _caveats(data: Aggregated) -> list[str]:
     lines = [
-        "- AP and AR by size of the specimen (small, medium, large) say nothing here: nearly all "
-        "boxes are large. Density, the number of specimens on the image, is the scale that "
-        "matters.",
-        "- Recall is an upper bound: every annotated object is a beetle, so nothing here tests "
-        "beetles against trap debris, wood fibres or other insects.",
+        "- AP and AR by specimen size (small, medium, large) are not informative here: nearly all "
+        "specimens are large. Density, the number of specimens on the image, is more relevant.",
+        "- Recall is an upper bound: every annotated object is a beetle, so no result shows how "
+        "well beetles are separated from trap debris, wood fibres or other insects.",
     ]
     far = data.benchmark.bands.get("far_tribe")
     if far is not None and far.n_scored:
         lines.append(
             f"- The {BAND_LABEL['far_tribe']} band has "
-            f"{counted(far.n_species, 'species', 'species')} with scored specimens, and two of "
-            f"them hold {far.two_largest / far.n_scored:.0%} of these: "
-            "a difference between bands may be one between species or between plates."
+            f"{counted(far.n_species, 'species', 'species')} with scored specimens, and the two "
+            f"largest have {percent(far.two_largest, far.n_scored)} of these: a difference between "
+            "bands may be one between single species or images."
         )
     field = data.benchmark.splits.get("inat_test")
     if field is not None:
         lines.append(
             f"- The field photographs have {counted(field.n_scored, 'scored specimen')} of "
-            f"{counted(field.n_species, 'species', 'species')}: they show the direction of the "
-            "shift, not its size."
+            f"{counted(field.n_species, 'species', 'species')}: they show the direction of a gap, "
+            "not its size."
         )
     return lines
 
@@ -301,34 +303,34 @@ def _missing(data: Aggregated) -> list[str]:
         rest = "" if any(c.model for c in cells) else " (not in the manifest)"
         lines.append(f"- {place}{label(condition)}: {listing(gone)}{rest}")
     lines += [
-        f"- The whole regime {regime}: not in the manifest"
+        f"- Regime {regime}: not in the manifest"
         for regime in REGIMES
         if not any(row.regime == regime for row in data.learning_curves)
     ]
     if not lines:
-        lines = ["Nothing: every condition of the manifest has every seed."]
+        lines = ["Nothing: every condition of the manifest has all seeds."]
     if data.unlisted_summaries:
         lines += [
             "",
-            f"Passed over, because the manifest does not name them: summaries of "
+            "Not used, because the manifest does not list them: summaries of "
             f"{listing([escape(name) for name in data.unlisted_summaries])}.",
         ]
     return lines
 
 
 def _identical(data: Aggregated) -> list[str]:
-    """Which models share prediction files."""
+    """The models that share prediction files."""
     return [
         f"- {listing(item.splits)}, {counted(len(item.models), 'model')} "
-        f"({listing([escape(name) for name in item.models], most=5)}): the same prediction file. "
-        "Where they are seeds of one condition, these are one seed: there is no interval, and "
-        "'same files' stands beside n."
+        f"({listing([escape(name) for name in item.models], most=5)}): identical prediction files. "
+        "Seeds of one condition with identical files are not independent: their mean has no "
+        "interval and is marked 'same files'."
         for item in data.identical
     ]
 
 
-def _told(items: Iterable[ModelWarnings]) -> list[str]:
-    """Warnings or notes, each once with the models that got it."""
+def _messages(items: Iterable[ModelWarnings]) -> list[str]:
+    """Warnings or notes, each once with its models."""
     lines = []
     for item in items:
         names = listing([escape(name) for name in item.models], most=5)
@@ -363,7 +365,7 @@ def _all_conditions(facts: Facts) -> list[str]:
     how = {
         "exact": "counted in the training annotations that the manifest names",
         "expected": "expected values over the random draw of images",
-        "unknown": "not known",
+        "unknown": "unknown",
     }[next(iter(sources))]
     if mixed:
         how = (
@@ -385,18 +387,18 @@ def _provenance(data: Aggregated) -> list[str]:
     inputs = data.inputs
     return [
         *table(
-            ["What", "Value"],
+            ["Item", "Value"],
             [
                 ["benchmark-eval", inputs.package_version],
                 ["Benchmark (SHA-256)", f"`{data.benchmark.digest}`"],
-                ["Manifest (SHA-256 of what it says)", f"`{inputs.manifest}`"],
+                ["Manifest (SHA-256 of its content)", f"`{inputs.manifest}`"],
                 ["Scoring code (SHA-256)", f"`{inputs.scoring_code}`"],
             ],
             left=2,
         ),
         "",
-        f"Digests of the {counted(len(inputs.summaries), 'summary', 'summaries')} that went in "
-        "stand in [aggregated.json](aggregated.json). Tables: "
+        f"The digests of the {counted(len(inputs.summaries), 'summary', 'summaries')} are in "
+        "[aggregated.json](aggregated.json). Tables: "
         + ", ".join(f"[{name}]({name})" for name in CSV_FILES)
         + ".",
     ]

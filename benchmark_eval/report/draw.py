@@ -1,4 +1,4 @@
-"""Drawing the plots of a sweep from its tables."""
+"""Draws the plots of a sweep from its tables."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def write_plots(
     from benchmark_eval.report import figures
 
     known = [plot.name for plot in PLOTS]
-    wanted = known if names is None else list(names)
-    unknown = [name for name in wanted if name not in known]
+    selected = known if names is None else list(names)
+    unknown = [name for name in selected if name not in known]
     if unknown:
-        raise UsageError(f"no such plot: {', '.join(unknown)}; there are {', '.join(known)}")
+        raise UsageError(f"unknown plot: {', '.join(unknown)}; expected {', '.join(known)}")
     paint = painters()
     written: list[Path] = []
-    for name in wanted:
+    for name in selected:
         with figures.house_style():
             written += figures.save(paint[name](table), Path(output_dir) / name, formats)
     return written

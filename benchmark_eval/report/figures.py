@@ -1,7 +1,7 @@
-"""How every plot is laid out and saved. What is drawn comes ready from the tables.
+"""Layout and saving of every plot.
 
-Artists carry labels (``mean|...``, ``seeds|...``, ``ci95|...``) by which a test finds the plotted
-numbers again; legends are made apart from them.
+Artists have labels (``mean|...``, ``seeds|...``, ``ci95|...``) by which tests find the plotted
+numbers; legends are made separately.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TITLE, _LEGEND_LINE, _FOOT, _FOOT_LINE = 0.42, 0.26, 0.3, 0.15
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a series is told from the others: colour and marker together."""
+    """The appearance of a series: colour, marker and line style."""
 
     label: str
     color: str
@@ -66,7 +66,7 @@ class Look:
 
 
 def looks(labels: Sequence[str]) -> list[Look]:
-    """A look for each label: colours first, then dashes where the colours run out."""
+    """A look for each label; line styles change when the colours repeat."""
     return [
         Look(
             label,
@@ -80,7 +80,7 @@ def looks(labels: Sequence[str]) -> list[Look]:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Everything drawn inside has the house style, whatever the user's matplotlibrc says."""
+    """Draw in the style of this package, whatever the user's matplotlibrc says."""
     with plt.style.context(["default", _STYLE]):
         yield
 
@@ -91,13 +91,13 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that every format looks the same
     for axes in figure.axes:
-        # the solver's last bits follow addresses in memory, and names in an SVG are made from them
+        # the solver's last bits depend on memory addresses, and names in an SVG depend on them
         left, bottom, width, height = (round(v, 5) for v in axes.get_position().bounds)
         axes.set_position((left, bottom, width, height))
     for kind in formats:
         stream = io.BytesIO()
-        figure.dpi = plt.rcParams["savefig.dpi"]  # vector formats set their own and leave it
-        # savefig would draw twice, the first time only to lay out
+        figure.dpi = plt.rcParams["savefig.dpi"]  # vector formats change it and do not restore it
+        # savefig would draw twice, the first time only for the layout
         canvas = get_registered_canvas_class(kind)(figure)
         getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
         path = stem.with_name(f"{stem.name}.{kind}")
@@ -110,7 +110,7 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
 def panels(
     rows: int, columns: int, *, height: float = 3.2, extra: float = 1.2, share_y: bool = True
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of rows x columns axes, as wide as a landscape page; ``height`` inches a row."""
+    """A figure of rows x columns axes, as wide as a landscape page; ``height`` inches per row."""
     figure, axes = plt.subplots(
         rows,
         columns,
@@ -125,7 +125,7 @@ def panels(
 def headings(
     figure: Figure, title: str, entries: Iterable[Look | Patch], note: str, *, lines: bool = True
 ) -> None:
-    """Title at the top left, legend under it, the note on how to read at the foot."""
+    """Title at the top left, legend below it, reading note at the foot."""
     handles = [
         Line2D(
             [],
@@ -159,7 +159,7 @@ def headings(
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
-    """The most columns that fit the page; a legend fills them one after the other."""
+    """The largest number of columns that fits the page; a legend fills them one by one."""
     font = FontProperties(size=mpl.rcParams["legend.fontsize"])
     # in points; an empty label has no path
     widths = [TextPath((0, 0), text, prop=font).get_extents().width if text.strip() else 0.0
@@ -174,11 +174,11 @@ def _legend_columns(labels: Sequence[str]) -> int:
 
 
 def budget_axis(axes: Axes, budgets: Sequence[str], label: str) -> None:
-    """Budgets side by side, 0 and "all" among them, evenly spaced."""
+    """Evenly spaced budgets, including 0 and "all"."""
     step = -(-len(budgets) // _MOST_TICKS)
     shown = [i for i in range(len(budgets)) if i % step == 0 or i == len(budgets) - 1]
     axes.set_xticks(shown, [budgets[i] for i in shown])
-    # one or two budgets keep to the middle, or the steps to the side would pass for budgets
+    # one or two budgets are centred, so that shifted series do not look like other budgets
     margin = max(0.5, (4 - len(budgets)) / 2)
     axes.set_xlim(-margin, len(budgets) - 1 + margin)
     axes.set_xlabel(label)
@@ -193,7 +193,7 @@ def interval_bars(
     linewidth: float,
     alpha: float,
 ) -> list[tuple[float, float, float]]:
-    """The interval of each estimate as an upright bar, where it has one: (x, low, high) of each.
+    """Draw the interval of each estimate that has one as a vertical bar; returns (x, low, high).
 
     ``key`` names the line that the bars belong to.
     """
@@ -215,10 +215,10 @@ def interval_bars(
 
 
 def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complete: int) -> None:
-    """Mean as a line, the interval as a bar where n >= 2, and left of it each seed as a dot.
+    """Draw means as a line, intervals as bars and, to their left, each seed as a dot.
 
-    ``shift`` sets series beside each other at one budget; a mean of fewer than ``complete``
-    seeds gets its n written next to it.
+    ``shift`` separates series at one budget. A mean of fewer than ``complete`` seeds is annotated
+    with its n.
     """
     if series.dots:
         axes.plot(
@@ -263,7 +263,7 @@ def draw_series(axes: Axes, series: Series, look: Look, *, shift: float, complet
 
 
 def shifts(count: int) -> list[float]:
-    """Small steps to the side that keep ``count`` series at one budget from covering each other."""
+    """Small horizontal shifts so that ``count`` series at one budget do not overlap."""
     width = min(0.6, 0.2 * (count - 1))
     return [0.0] if count == 1 else [i * width / (count - 1) - width / 2 for i in range(count)]
 
@@ -275,7 +275,7 @@ def fit_y(
     high: float | None,
     base: float = 0.0,
 ) -> None:
-    """Limits that hold all values and ``base``, cut at the metric's range ``low``..``high``."""
+    """Set limits that include all values and ``base``, within the range ``low`` to ``high``."""
     kept = [
         min(max(v, low if low is not None else v), high if high is not None else v) for v in values
     ]
@@ -288,7 +288,7 @@ def fit_y(
 
 
 def extent(series: Iterable[Series]) -> list[float]:
-    """Every number that a plot of these series has to hold."""
+    """Every number that a plot of these series must include."""
     values: list[float] = []
     for one in series:
         values += [y for _, y in one.dots]
@@ -298,7 +298,7 @@ def extent(series: Iterable[Series]) -> list[float]:
 
 
 def row_label(axes: Axes, text: str) -> None:
-    """Names a row of panels at its right edge."""
+    """Label a row of panels at its right edge."""
     axes.annotate(
         text,
         (1.0, 0.5),
@@ -314,7 +314,7 @@ def row_label(axes: Axes, text: str) -> None:
 
 
 def card_box(axes: Axes, at: int, span: tuple[float, float], color: str) -> None:
-    """The range that the benchmark's card reports, at the budget of all training data."""
+    """The range on the benchmark's card, at the budget of all training data."""
     axes.add_patch(
         Rectangle(
             (at - 0.42, span[0]),
@@ -331,7 +331,7 @@ def card_box(axes: Axes, at: int, span: tuple[float, float], color: str) -> None
 
 
 def blank(title: str, why: str) -> Figure:
-    """What stands in for a plot that has nothing to show."""
+    """A placeholder for a plot without data."""
     figure = plt.figure(figsize=(11, 1.6))
     figure.suptitle(title, x=0.01, ha="left")
     figure.text(0.01, 0.35, why, color="#555555")

@@ -1,4 +1,4 @@
-"""Finding in the tables what a plot or a sentence shows. Nothing is computed here."""
+"""Access to the rows of the tables that a plot or a sentence shows. Computes no statistic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRI
 _LONGEST = 32
 
 REGIME_AXIS = {
-    "global_uniform": "k: images of every species",
-    "incremental_natural": "p: share of each species' images",
-    "incremental_uniform_targets": "k: images of each target species",
+    "global_uniform": "k: images per species",
+    "incremental_natural": "p: fraction of each species' images",
+    "incremental_uniform_targets": "k: images per target species",
 }
-"""What the budget of a regime counts, for an axis."""
+"""Axis label of a regime's budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class Lookup:
 
     @property
     def several(self) -> bool:
-        """Whether architectures have to be named: not where there is only the unnamed one."""
+        """Whether to name architectures: false if the manifest has no such column."""
         return self.architectures != [ONE_ARCHITECTURE]
 
     def label(self, architecture: str) -> str:
-        """An architecture's name for a legend: none where there is only the unnamed one."""
+        """An architecture's name for a legend."""
         return architecture if self.several else "all models"
 
     def short(self, architecture: str) -> str:
-        """The label cut to what fits a plot."""
+        """The label, truncated to fit a plot."""
         text = self.label(architecture)
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -108,7 +108,7 @@ class Lookup:
         )
 
     def seeds(self, metrics: Iterable[str], architecture: str | None = None) -> int:
-        """The largest n of any estimate of these metrics: what a complete point has."""
+        """The largest n of any estimate of these metrics, that of a complete point."""
         names = list(metrics)
         return max(
             (
@@ -121,7 +121,7 @@ class Lookup:
         )
 
     def counted(self, architecture: str, metrics: Sequence[str]) -> str:
-        """The short label, with n where the architecture has fewer seeds than others."""
+        """The short label, with n if the architecture has fewer seeds than others."""
         own = self.seeds(metrics, architecture)
         text = self.short(architecture)
         return text if own == self.seeds(metrics) else f"{text} (n={own})"

@@ -1,14 +1,14 @@
-"""What the benchmark's card reports for its own five detectors, to stand beside our numbers.
+"""Results on the benchmark's card, to compare with those of a sweep.
 
-Ranges over five architectures trained on all training data, mean of three seeds each, on the
-real benchmark, version 2.0.1. Only metrics that are defined as ours are listed.
+Ranges over five architectures trained on all training data of the real benchmark, version 2.0.1,
+each a mean over three seeds. Only metrics with the same definition are listed.
 """
 
 from __future__ import annotations
 
 CARD = (
-    "what the card of the real benchmark (v2.0.1) reports for five architectures trained on "
-    "all its training data, mean of three seeds each"
+    "range over five architectures on the card of the real benchmark (v2.0.1), trained on all its "
+    "training data, each a mean over three seeds"
 )
 CARD_RANGES: dict[str, tuple[float, float]] = {
     "iid_AP_50": (0.504, 0.558),
@@ -20,6 +20,6 @@ CARD_RANGES: dict[str, tuple[float, float]] = {
     "novelty_det_AUROC": (0.539, 0.705),
     "novelty_det_FPR@95TPR": (0.638, 0.914),
 }
-"""(lowest, highest) by the name of a curve metric."""
+"""(lowest, highest) by name of a curve metric."""
 CARD_IOU = 0.5
 """The IoU at which the card's numbers other than AP were measured."""

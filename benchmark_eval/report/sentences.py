@@ -1,8 +1,8 @@
-"""What the numbers say, question by question: a few sentences, then the table behind them.
+"""The results in words, question by question: a few sentences, then their table.
 
-Two means are called different only where their 95 % intervals share no value ("holds"); a
-difference within each model only where its own interval leaves out 0 ("is clear"). Otherwise the
-sentence says that it cannot be told. Every number in a sentence carries its interval and n.
+Two means are called different only if their 95 % intervals do not overlap; a difference within each
+model only if its own interval excludes 0. Otherwise the sentence says "inconclusive". Every number
+in a sentence has its interval and n.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from benchmark_eval.core.intervals import UNDEFINED, Estimate
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, percent
 from benchmark_eval.inputs.manifest import Condition, budget_text
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import MISSING, escape, estimate, listing, table
@@ -23,7 +23,8 @@ from benchmark_eval.sweep.pooled import FULL_DATA, pooled
 from benchmark_eval.sweep.questions import NATURAL, TARGETS, UNIFORM
 from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow
 
-INCONCLUSIVE = "cannot be told (the intervals overlap)"
+INCONCLUSIVE = "inconclusive (the intervals overlap)"
+NOT_TESTED = "not tested (fewer than 2 independent seeds)"
 T = TypeVar("T")
 
 
@@ -35,12 +36,12 @@ class Facts:
         self.look = Lookup(data)
         self.best = best_conditions(data.learning_curves)
         self.judged = {"means": 0, "differences": 0}
-        """How many comparisons the sentences made so far, by the rule that decides them."""
-        self.doubtful = {name for item in data.identical for name in item.models}
-        self.doubtful |= {name for item in data.warnings for name in item.models}
-        """The models that stand under the report's warnings."""
-        self._doubtful_conditions = {
-            model.condition for model in data.models if model.model in self.doubtful
+        """Number of comparisons in the sentences so far, by the rule that decides them."""
+        self.with_warnings = {name for item in data.identical for name in item.models}
+        self.with_warnings |= {name for item in data.warnings for name in item.models}
+        """The models that the report's warnings name."""
+        self._conditions_with_warnings = {
+            model.condition for model in data.models if model.model in self.with_warnings
         }
 
     # -- helpers ---------------------------------------------------------------------------
@@ -50,33 +51,30 @@ class Facts:
         return escape(self.look.label(architecture))
 
     def warned(self, row: CurveRow) -> str:
-        """`` (warnings)`` behind a condition with a model that has some."""
-        return " (warnings)" if row.condition in self._doubtful_conditions else ""
+        """`` (warnings)`` if a model of the condition has warnings."""
+        return " (warnings)" if row.condition in self._conditions_with_warnings else ""
 
-    def means(
-        self, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str = INCONCLUSIVE
-    ) -> str:
-        """What comparing two means says, by architecture: ``holds for alder and birch``."""
-        return self._tally("means", verdicts, above, below, unclear)
+    def means(self, verdicts: Mapping[str, Verdict]) -> str:
+        """Verdicts on two means by architecture: ``positive for alder and birch``."""
+        return self._tally("means", verdicts, "positive", "negative", INCONCLUSIVE)
 
-    def differences(
-        self, judged: Mapping[str, Judged], above: str, below: str, fixed: float = 0.0
-    ) -> str:
-        """What a difference within each model says, or another number against a fixed one."""
+    def differences(self, judged: Mapping[str, Judged], fixed: float = 0.0) -> str:
+        """Verdicts on a difference within each model, or on a number against a fixed one."""
         verdicts = {name: item.verdict for name, item in judged.items()}
-        unclear = f"cannot be told (the interval includes {fixed:g})"
-        return self._tally("differences", verdicts, above, below, unclear)
+        above, below = ("above", "below") if fixed else ("positive", "negative")
+        overlap = f"inconclusive (the interval includes {fixed:g})"
+        return self._tally("differences", verdicts, above, below, overlap)
 
     def _tally(
-        self, rule: str, verdicts: Mapping[str, Verdict], above: str, below: str, unclear: str
+        self, rule: str, verdicts: Mapping[str, Verdict], above: str, below: str, overlap: str
     ) -> str:
-        """Names every architecture that is meant, unless it is the only one or all agree."""
+        """Names the architectures of each verdict, unless there is only one or all agree."""
         words = {
             "above": above,
             "below": below,
-            "overlap": unclear,
-            "no interval": "cannot be told (one seed)",
-            "undefined": "is not defined",
+            "overlap": overlap,
+            "no interval": NOT_TESTED,
+            "undefined": "undefined",
         }
         groups: dict[str, list[str]] = {}
         for architecture, verdict in verdicts.items():
@@ -89,15 +87,15 @@ class Facts:
             return f"{next(iter(groups))} for {every} architectures"
         return "; ".join(f"{text} for {listing(names)}" for text, names in groups.items())
 
-    # -- how quality grows with data -------------------------------------------------------
+    # -- data efficiency -------------------------------------------------------------------
 
     def growth(self, metric: str) -> list[str]:
-        """From the smallest to the largest budget of each regime, and whether it still rises."""
+        """The change from the smallest to the largest budget of each regime, and its last step."""
         lines, rows = [], []
         for regime in (UNIFORM, NATURAL):
             ends = questions.growth(self.data, regime, metric)
-            # an incomplete sweep: each architecture is told at its own budgets
-            for some in _alike(ends, lambda g: map(budget, (g.first, g.before, g.last))):
+            # architectures of an incomplete sweep have different budgets
+            for some in _grouped(ends, lambda g: map(budget, (g.first, g.before, g.last))):
                 usual = next(iter(some.values()))
                 metric_label = BY_NAME[metric].metric.label
                 example = _largest(some, lambda g: g.last.metrics[metric])
@@ -107,15 +105,14 @@ class Facts:
                 grown = {name: g.total for name, g in some.items()}
                 step = {name: g.step for name, g in some.items()}
                 text = (
-                    f"- {regime}, from {budget(usual.first)} to {budget(usual.last)}: that "
-                    f"{metric_label} grows with data "
-                    f"{self.means(grown, 'holds', 'is wrong, it falls')}. "
-                    f"{self._for(example)}it goes from {estimate(start)} to {estimate(end)}."
+                    f"- {regime}, from {budget(usual.first)} to {budget(usual.last)}: the change "
+                    f"in {metric_label} is {self.means(grown)}. {self._for(example, 'It')} changes "
+                    f"from {estimate(start)} to {estimate(end)}."
                 )
                 if usual.first is not usual.before:
                     text += (
-                        f" That the last step, from {budget(usual.before)}, is a gain "
-                        f"{self.means(step, 'holds', 'is wrong, it is a loss')}."
+                        f" The change over the last step, from {budget(usual.before)}, is "
+                        f"{self.means(step)}."
                     )
                 lines.append(text + self._step_pooled(some))
             rows += [
@@ -129,27 +126,27 @@ class Facts:
                 for name, g in ends.items()
             ]
         if not lines:
-            return [_nothing("a regime with two budgets")]
-        header = ["Architecture", "Regime", "Smallest budget", "Last but one", "Largest"]
+            return [_nothing("regime with two budgets")]
+        header = ["Architecture", "Regime", "Smallest budget", "Second largest", "Largest"]
         if all(row[3] == MISSING for row in rows):
             header, *rows = ([*cells[:3], *cells[4:]] for cells in (header, *rows))
         return [*lines, "", *table(header, rows, left=2)]
 
     def _step_pooled(self, some: Mapping[str, questions.Growth]) -> str:
-        """The last step judged on all seeds of its end, where that is all data."""
-        told = {name: g.step_pooled for name, g in some.items() if g.step_pooled}
-        if not told:
+        """The last step with the pooled seeds of all images, if the regime ends there."""
+        verdicts = {name: g.step_pooled for name, g in some.items() if g.step_pooled}
+        if not verdicts:
             return ""
         last = next(iter(some.values())).last
         other = NATURAL if last.regime == UNIFORM else UNIFORM
         return (
             f" {other} {budget_text(other, FULL_DATA[other])} is the same training set as "
-            f"{budget(last)}; with its seeds too, that this step is a gain "
-            f"{self.means(told, 'holds', 'is wrong, it is a loss')}."
+            f"{budget(last)}; with its seeds included, the change over this step is "
+            f"{self.means(verdicts)}."
         )
 
     def all_data(self, metrics: Sequence[str]) -> list[str]:
-        """That two conditions are one training set, and their seeds taken together."""
+        """Results on all images, pooled over the regimes that train on them."""
         both = {
             name: values
             for name in self.look.architectures
@@ -160,12 +157,12 @@ class Facts:
         names = [f"{regime} {budget_text(regime, k)}" for regime, k in FULL_DATA.items()]
         labels = [BY_NAME[metric].label for metric in metrics]
         return [
-            f"{names[0]} and {names[1]} are the same training set, all images: what differs "
-            "between them is chance, and the better of the two is no better condition. Their "
-            "seeds taken together, with the 95 % interval:",
+            f"{names[0]} and {names[1]} are the same training set, all images: differences "
+            "between them are due to chance, and neither is the better condition. Pooled over "
+            "the seeds of both, with the 95 % interval:",
             "",
             *table(
-                ["Architecture, on all images", *labels],
+                ["Architecture, all images", *labels],
                 [
                     [self.name(name), *(estimate(value or UNDEFINED) for value in values)]
                     for name, values in both.items()
@@ -173,75 +170,66 @@ class Facts:
             ),
         ]
 
-    def _against(
-        self, metric: str, lead: str, below: str, what: str, fixed: float = 0.0
-    ) -> list[str]:
-        """A metric at the best conditions against a fixed number: one bullet, or none.
-
-        ``below`` says that it lies below; ``what`` is what its largest mean is of.
-        """
+    def _against(self, metric: str, lead: str, fixed: float = 0.0) -> list[str]:
+        """A metric at the best conditions against a fixed number: one bullet, or none."""
         best = questions.at_best(self.best, metric, fixed)
         if not best:
             return []
         example = _largest(best, lambda item: item.value)
-        top = f"Largest {what}, of {self.name(example)}" if len(best) > 1 else f"The {what}"
+        top = f"The largest, for {self.name(example)}," if len(best) > 1 else "It"
         return [
-            f"- {lead} {self.differences(best, 'is clear', below, fixed)}. {top}: "
+            f"- {lead} is {self.differences(best, fixed)}. {top} is "
             f"{estimate(best[example].value)}."
         ]
 
-    def _for(self, architecture: str) -> str:
-        """``For alder `` where there are several architectures."""
-        return f"For {self.name(architecture)} " if len(self.look.architectures) > 1 else "Here "
+    def _for(self, architecture: str, subject: str) -> str:
+        """``It``, or with several architectures ``For alder, it``."""
+        if len(self.look.architectures) == 1:
+            return subject
+        return f"For {self.name(architecture)}, {subject if '@' in subject else subject.lower()}"
 
     def architectures(self, metric: str) -> list[str]:
-        """The architectures at their best conditions, against the highest."""
+        """The architecture with the highest mean at its best condition against each other one."""
         ranked = questions.ranking(self.best, metric)
         if ranked is None:
             return []
         return [
-            f"- Between architectures, each at its best condition: {self.name(ranked.top)} has the "
-            f"highest mean, {estimate(ranked.value)}. That the others lie below it "
-            f"{self.means(ranked.others, 'holds', 'is wrong')}.{self._pooled_ranks(metric)}"
+            f"- Architectures, each at its best condition: {self.name(ranked.top)} has the highest "
+            f"mean, {estimate(ranked.value)}. Compared with each of the others, the difference is "
+            f"{self.means(ranked.others)}.{self._pooled_ranks(metric)}"
         ]
 
     def _pooled_ranks(self, metric: str) -> str:
-        """The same comparison on all seeds of all data, where all have these as their best."""
+        """The same comparison on pooled seeds, if all images are best for every architecture."""
         ranked = questions.pooled_ranking(self.data, self.best, metric)
         if ranked is None:
             return ""
         return (
-            f" On all seeds of all images, of both regimes, {self.name(ranked.top)} has the "
-            f"highest, {estimate(ranked.value)}; that the others lie below it "
-            f"{self.means(ranked.others, 'holds', 'is wrong')}."
+            f" On all images, pooled over the seeds of both regimes, {self.name(ranked.top)} has "
+            f"the highest mean, {estimate(ranked.value)}; the difference is "
+            f"{self.means(ranked.others)}."
         )
 
     def regimes_at_equal_cost(self, metric: str) -> list[str]:
-        """global_uniform against incremental_natural where both cost about as many images."""
+        """global_uniform against incremental_natural at about the same number of images."""
         pairs = questions.equal_cost(self.data, metric)
         if not pairs:
             return [
-                f"- No two conditions of {UNIFORM} and {NATURAL} short of all data cost about as "
-                f"many images (within {questions.SAME_COST - 1:.0%}), so the regimes cannot be "
-                "compared at equal cost."
+                f"- No two conditions of {UNIFORM} and {NATURAL} below all data have "
+                f"about the same number of images (within {_percent(questions.SAME_COST - 1)}), so "
+                "the regimes cannot be compared at equal cost."
             ]
         lines = []
-        for some in _alike(
+        for some in _grouped(
             pairs,
             lambda pair: [(r.k_or_p, r.n_images, r.source) for r in (pair.uniform, pair.natural)],
         ):
-            told = {name: pair.verdict for name, pair in some.items()}
+            verdicts = {name: pair.verdict for name, pair in some.items()}
             usual = next(iter(some.values()))
             lines.append(
-                f"- Between regimes, at about the same number of distinct training images "
-                f"({_cost(usual.uniform)}; {_cost(usual.natural)}): "
-                + self.means(
-                    told,
-                    "equal shares of every species buy more",
-                    "the natural mix buys more",
-                    "which buys more cannot be told (the intervals overlap)",
-                )
-                + "."
+                f"- Regimes, at about the same number of distinct training images "
+                f"({_cost(usual.uniform)}; {_cost(usual.natural)}): {UNIFORM} minus {NATURAL} is "
+                f"{self.means(verdicts)}."
             )
         rows = [
             [
@@ -256,23 +244,19 @@ class Facts:
     # -- field photographs and unseen species ----------------------------------------------
 
     def field(self) -> list[str]:
-        """What the best condition loses on field photographs of species it was trained on."""
+        """The gap between curated and field photographs of trained species."""
         shared = questions.n_shared_species(self.best)
         return self._against(
             "photography_robustness_gap_AP_50_shared_species",
-            f"Field photographs: over the {counted(shared, 'species', 'species')} that both "
-            "splits score, that AP@.5 is lower than on curated photographs",
-            "is wrong, it is higher",
-            "loss",
+            "Field photographs: the AP@.5 gap from curated to field photographs, over "
+            f"{counted(shared, 'species', 'species')} scored on both splits,",
         ) or [_nothing("species scored both in distribution and on field photographs")]
 
     def unseen(self) -> list[str]:
-        """What the best condition loses on unseen species, and by their distance."""
+        """The gap between trained and unseen species, and between near and far ones."""
         lines = self._against(
             "species_generalization_gap_AR_100",
-            "Unseen species: that class-agnostic AR@100 is lower than on trained species",
-            "is wrong, it is higher",
-            "loss",
+            "Unseen species: the class-agnostic AR@100 gap from trained to unseen species",
         )
         gaps = questions.distance(self.best)
         if gaps:
@@ -280,18 +264,16 @@ class Facts:
             shown = gaps[example]
             judged = {name: gap.difference for name, gap in gaps.items()}
             lines.append(
-                "- Distance: that near species are found better than far ones "
-                f"{self.differences(judged, 'is clear', 'is wrong, far ones are')}. "
-                f"{self._for(example)}class-agnostic AR@100 is {estimate(shown.left)} on near and "
+                f"- Distance: near minus far class-agnostic AR@100 is {self.differences(judged)}. "
+                f"{self._for(example, 'AR@100')} is {estimate(shown.left)} on near and "
                 f"{estimate(shown.right)} on far species, a difference of "
-                f"{estimate(shown.difference.value)}. The far "
-                "band differs in density too, so distance need not be the reason: compare within "
-                "one density."
+                f"{estimate(shown.difference.value)}. The far band also differs in density, so "
+                "distance need not be the cause: compare within one density."
             )
         return lines or [_nothing("unseen species")]
 
     def density(self) -> list[str]:
-        """Finding on single specimens against crowded images."""
+        """Recall on single specimens against that on dense images."""
         gaps = questions.density(self.data, self.best)
         if not gaps:
             return []
@@ -299,36 +281,31 @@ class Facts:
         shown = gaps[example]
         judged = {name: gap.difference for name, gap in gaps.items()}
         return [
-            "- Density: that specimens alone on their image are found better than those among "
-            f"more than ten {self.differences(judged, 'is clear', 'is wrong')}. "
-            f"{self._for(example)}{estimate(shown.left)} of single unseen specimens are found and "
-            f"{estimate(shown.right)} of those on crowded images (means over images), a difference "
-            f"of {estimate(shown.difference.value)}."
+            "- Density: recall on images with one unseen specimen minus recall on images with more "
+            f"than ten is {self.differences(judged)}. {self._for(example, 'Recall')} is "
+            f"{estimate(shown.left)} on single specimens and {estimate(shown.right)} among more "
+            f"than ten (means over images), a difference of {estimate(shown.difference.value)}."
         ]
 
     # -- rare and common species -----------------------------------------------------------
 
-    def rare(self) -> list[str]:
+    def imbalance(self) -> list[str]:
         """The gap between head and tail species at both ends of each regime."""
         lines, rows = [], []
         for regime in (UNIFORM, NATURAL):
             ends = questions.imbalance(self.data, regime)
-            for some in _alike(ends, lambda item: map(budget, (item.first, item.last))):
+            for some in _grouped(ends, lambda item: map(budget, (item.first, item.last))):
                 first, last = next(iter(some.values())).first, next(iter(some.values())).last
                 gaps = {name: item.gap for name, item in some.items()}
                 example = _largest(gaps, lambda gap: gap.value)
                 text = (
-                    f"- {regime}, at {budget(last)}: that rare species are served worse than "
-                    "common ones "
-                    f"{self.differences(gaps, 'is clear', 'is wrong, they are served better')}. "
-                    f"{self._for(example)}head minus tail AP@.5 is {estimate(gaps[example].value)}."
+                    f"- {regime}, at {budget(last)}: head minus tail AP@.5 is "
+                    f"{self.differences(gaps)}. {self._for(example, 'It')} is "
+                    f"{estimate(gaps[example].value)}."
                 )
                 if first is not last:
-                    moved = {name: item.widened for name, item in some.items()}
-                    text += (
-                        f" That this gap is wider than at {budget(first)} "
-                        f"{self.means(moved, 'holds', 'is wrong, it is narrower')}."
-                    )
+                    widened = {name: item.widened for name, item in some.items()}
+                    text += f" Its change from {budget(first)} is {self.means(widened)}."
                 lines.append(text)
             rows += [
                 [
@@ -340,16 +317,16 @@ class Facts:
                 for name, item in ends.items()
             ]
         if not lines:
-            return [_nothing("head and tail species (training annotations are needed)")]
+            return [_nothing("head and tail species (they require train.json)")]
         header = ["Architecture", "Regime", "Head minus tail, smallest budget", "Largest"]
         return [*lines, "", *table(header, rows, left=2)]
 
-    # -- finding against naming ------------------------------------------------------------
+    # -- detection versus identification ---------------------------------------------------
 
-    def finding(self, split: str, where: str) -> list[str]:
-        """Which loses more specimens at the best condition: not finding, or wrong names."""
+    def decomposition(self, split: str, where: str) -> list[str]:
+        """Whether more specimens are missed or misidentified at the best condition."""
         prefix = SPLIT_PREFIX[split]
-        found, named, both, lost, missed = (
+        recall, accuracy, species_recall, misidentified, missed = (
             f"{prefix}_{key}"
             for key in (
                 "detection_recall",
@@ -359,84 +336,75 @@ class Facts:
                 "localisation_loss",
             )
         )
-        best = defined_at_best(self.best, found, lost)
+        best = defined_at_best(self.best, recall, misidentified)
         if not best:
             return [_nothing(f"scored specimens {where}")]
-        told = questions.bottleneck(best, split)
-        example = _largest(best, lambda row: row.metrics[both])
+        judged = questions.bottleneck(best, split)
+        example = _largest(best, lambda row: row.metrics[species_recall])
         m = best[example].metrics
-        header = ["Architecture", "Found", "Found, any name"]
-        header += ["Named right, of found", "Both", "Lost to names"]
-        columns = (
-            *(found, f"{prefix}_detection_recall_open_vocabulary"),
-            *(named, both, lost, missed),
-        )
+        columns = {
+            "Detected": recall,
+            "Detected, open vocabulary": f"{prefix}_detection_recall_open_vocabulary",
+            "Correctly identified, of detected": accuracy,
+            "Detected and correctly identified": species_recall,
+            "Misidentified": misidentified,
+            "Missed": missed,
+        }
         return [
-            f"- {where[0].upper()}{where[1:]} the bottleneck, where more specimens are lost, "
-            f"{self.differences(told, 'is naming', 'is finding')}. {self._for(example)}"
-            f"{estimate(m[found])} of the specimens are found and {estimate(m[named])} of those "
-            f"named right, {estimate(m[both])} together; lost to names minus not found is "
-            f"{estimate(told[example].value)}.",
-            "- Boxes named as a species that this split does not list are left out, as the "
-            "benchmark's evaluator does: a beetle found under such a name counts as not found. "
-            "'Found, any name' keeps them; where it is well above 'Found', names are to blame for "
-            "part of what seems not found.",
+            f"- {where[0].upper()}{where[1:]}, misidentified minus missed specimens is "
+            f"{self.differences(judged)}. {self._for(example, 'It')} is "
+            f"{estimate(judged[example].value)}: {estimate(m[recall])} of the specimens are "
+            f"detected, {estimate(m[accuracy])} of those correctly identified, "
+            f"{estimate(m[species_recall])} both.",
+            "- Detections of a species that this split does not list are excluded, as in the "
+            "benchmark's evaluator: a specimen detected only under such a label counts as missed. "
+            "'Detected, open vocabulary' includes them; where it is well above 'Detected', wrong "
+            "labels explain some of the missed specimens.",
             "",
             *table(
-                [*header, "Not found", "Lost to names minus not found"],
+                ["Architecture", *columns, "Misidentified minus missed"],
                 [
                     [
                         self.name(name),
-                        *(estimate(row.metrics[key]) for key in columns),
-                        estimate(told[name].value),
+                        *(estimate(row.metrics[key]) for key in columns.values()),
+                        estimate(judged[name].value),
                     ]
                     for name, row in best.items()
                 ],
             ),
         ]
 
-    def cuts(self) -> list[str]:
-        """The confidence cut with the highest mean F1 in distribution."""
-        rows = []
-        for name in self.best:
-            chosen = best_threshold(self.data, name)
-            if chosen is not None:
-                m = chosen.metrics
-                rows.append(
-                    [
-                        self.name(name),
-                        f"{chosen.confidence:.2f}",
-                        *(
-                            estimate(m[key])
-                            for key in ("F1", "precision", "recall", "species_recall")
-                        ),
-                        estimate(m["false_positives_per_image"]),
-                    ]
-                )
+    def thresholds(self) -> list[str]:
+        """The confidence threshold with the highest mean F1 in distribution."""
+        columns = {
+            "F1": "F1",
+            "Precision": "precision",
+            "Detection recall": "recall",
+            "Species recall": "species_recall",
+            "False positives per image": "false_positives_per_image",
+        }
+        rows = [
+            [
+                self.name(name),
+                f"{chosen.confidence:.2f}",
+                *(estimate(chosen.metrics[key]) for key in columns.values()),
+            ]
+            for name in self.best
+            if (chosen := best_threshold(self.data, name)) is not None
+        ]
         if not rows:
             return []
         return [
-            "The confidence cut with the highest mean F1 in distribution, and what it leaves "
-            "(chosen on the same images, so a little too good):",
+            "The confidence threshold with the highest mean F1 in distribution, and its results "
+            "(selected on the same images, so slightly optimistic):",
             "",
-            *table(
-                [
-                    "Architecture",
-                    "Cut",
-                    "F1",
-                    "Precision",
-                    "Recall",
-                    "Found and named right",
-                    "False alarms per image",
-                ],
-                rows,
-            ),
+            *table(["Architecture", "Threshold", *columns], rows),
         ]
 
     # -- target species --------------------------------------------------------------------
 
     def targets(self) -> list[str]:
-        """What the images of a target species buy, by its distance to the other species."""
+        """AP of target species by their distance from the other species."""
         cells = {
             (row.architecture, row.band, row.k): row.AP_50
             for row in self.data.target_species_curves
@@ -445,22 +413,21 @@ class Facts:
         contrasts = questions.target_contrasts(self.data)
         budgets = [k for k in self.look.budgets.get(TARGETS, []) if any(k == c[2] for c in cells)]
         if len(budgets) < 2:
-            return [_nothing(f"two budgets of {TARGETS} with target species")]
+            return [_nothing(f"two conditions of {TARGETS} with scored target species")]
         firsts = {name: item.first for name, item in contrasts.items() if item.first}
         lasts = {name: item.last for name, item in contrasts.items() if item.last}
         lines = []
-        for which, lead in ((firsts, "Relatives"), (lasts, "Own images")):
-            for some in _alike(which, lambda item: [item[0]]):
+        for which in (firsts, lasts):
+            for some in _grouped(which, lambda item: [item[0]]):
                 k = next(iter(some.values()))[0]
-                here = {name: contrast.difference for name, (_, contrast) in some.items()}
-                example = _largest(here, lambda item: item.value)
+                judged = {name: contrast.difference for name, (_, contrast) in some.items()}
+                example = _largest(judged, lambda item: item.value)
                 shown = some[example][1]
                 lines.append(
-                    f"- {lead}, at k={k}: that near targets do better than far ones "
-                    f"{self.differences(here, 'is clear', 'is wrong, far ones do')}. "
-                    f"{self._for(example)}"
-                    f"AP@.5 is {estimate(shown.left)} on near and {estimate(shown.right)} on far "
-                    f"targets, a difference of {estimate(here[example].value)}."
+                    f"- Near minus far target species, at k={k}: the difference in AP@.5 is "
+                    f"{self.differences(judged)}. {self._for(example, 'AP@.5')} is "
+                    f"{estimate(shown.left)} on near and {estimate(shown.right)} on far target "
+                    f"species, a difference of {estimate(judged[example].value)}."
                 )
         ends = [*(k for which in (firsts, lasts) for k, _ in which.values()), *budgets[:1]]
         ends += budgets[-1:]
@@ -476,39 +443,34 @@ class Facts:
         return [*lines, *self._target_gap(), "", *table(header, rows, left=2)]
 
     def _target_gap(self) -> list[str]:
-        """Target minus other species where targets have the most images."""
+        """Target minus non-target species at the largest k."""
         gaps = questions.target_gaps(self.data)
         lines = []
-        for some in _alike(gaps, lambda gap: [gap[0].k]):
-            told = {name: judged for name, (_, judged) in some.items()}
-            example = _largest(told, lambda item: item.value)
+        for some in _grouped(gaps, lambda gap: [gap[0].k]):
+            judged = {name: item for name, (_, item) in some.items()}
+            example = _largest(judged, lambda item: item.value)
             lines.append(
-                f"- Against the other species, at k={some[example][0].k}: that targets are ahead "
-                f"{self.differences(told, 'is clear', 'is wrong, they are behind')}. "
-                f"{self._for(example)}target minus others is {estimate(told[example].value)}."
+                f"- Target minus non-target species, at k={some[example][0].k}: the difference in "
+                f"AP@.5 is {self.differences(judged)}. {self._for(example, 'It')} is "
+                f"{estimate(judged[example].value)}."
             )
         return lines
 
     # -- confidence ------------------------------------------------------------------------
 
     def confidence(self) -> list[str]:
-        """Whether confidence can be trusted, and whether it tells unseen species."""
+        """Whether confidence is lower on unseen species and separates them from trained ones."""
         auroc = "novelty_det_AUROC"
         lines = self._against(
-            "confidence_drop_OOD",
-            "That confidence is lower on unseen species",
-            "is wrong, it is higher",
-            "fall of the mean confidence",
+            "confidence_drop_OOD", "The drop in mean confidence from trained to unseen species"
         )
         lines += self._against(
             auroc,
-            "That low confidence marks unseen species better than chance (0.5)",
-            "is wrong, it does worse",
-            "AUROC",
+            "The novelty AUROC of low confidence, compared with chance (0.5),",
             0.5,
         )
         if not lines:
-            return [_nothing("hits on unseen species")]
+            return [_nothing("true positives on unseen species")]
         keys = ("iid_ECE", "ood_ECE", "iid_mean_confidence", "ood_mean_confidence", auroc)
         rows = [
             [self.name(name), *(estimate(row.metrics[key]) for key in keys)]
@@ -517,9 +479,9 @@ class Facts:
         header = [
             "Architecture",
             "Calibration error, in-distribution",
-            "unseen species",
+            "Calibration error, unseen species",
             "Mean confidence, in-distribution",
-            "unseen species",
+            "Mean confidence, unseen species",
             "Novelty AUROC",
         ]
         return [*lines, "", *table(header, rows)]
@@ -550,8 +512,8 @@ def _cost(row: BudgetRow) -> str:
     return f"{row.regime} {budget(row)}: {images(row)} images"
 
 
-def _alike(items: Mapping[str, T], key: Callable[[T], Iterable[Hashable]]) -> list[dict[str, T]]:
-    """The items in groups of equal key, in the order they come."""
+def _grouped(items: Mapping[str, T], key: Callable[[T], Iterable[Hashable]]) -> list[dict[str, T]]:
+    """The items in groups of equal key, in order of appearance."""
     groups: dict[tuple[Hashable, ...], dict[str, T]] = {}
     for name, item in items.items():
         groups.setdefault(tuple(key(item)), {})[name] = item
@@ -562,5 +524,9 @@ def _largest(items: Mapping[str, T], value: Callable[[T], Estimate]) -> str:
     return largest({name: value(item) for name, item in items.items()})
 
 
+def _percent(fraction: float) -> str:
+    return percent(round(1000 * fraction), 1000)
+
+
 def _nothing(what: str) -> str:
-    return f"- Nothing to say: this sweep lacks {what}."
+    return f"- Not available: this sweep has no {what}."

@@ -1,6 +1,6 @@
-"""Tables over the models of a sweep, from their summaries to curves, grids and budgets.
+"""Tables and statistics of a sweep, from the summaries of its models.
 
-``aggregate`` makes them all; what it returns and writes is ``tables.Aggregated``.
+``aggregate`` computes and writes all tables (``tables.Aggregated``).
 """
 
 from benchmark_eval.sweep.aggregation import aggregate

@@ -45,7 +45,7 @@ from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
 _LOG = logging.getLogger(__name__)
-# with the start of what is counted, so that 1 box and 2 boxes are alike
+# includes the start of a counted noun, so that '1 image' and '2 images' match
 _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
 
 Groups = dict[Condition, list[ModelResult]]
@@ -55,7 +55,7 @@ Groups = dict[Condition, list[ModelResult]]
 class SweepInputs:
     """Everything that the tables of a sweep are made from, read and checked.
 
-    ``exact`` holds the budgets of training annotations, ``own`` the user's own metrics.
+    ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics.
     """
 
     eval_dir: Path
@@ -63,7 +63,7 @@ class SweepInputs:
     collected: Collected
     benchmark: Benchmark
     exact: Mapping[Path, ExactBudget]
-    own: CustomMetrics | None
+    custom: CustomMetrics | None
 
 
 def aggregate(
@@ -163,10 +163,10 @@ def read_sweep(
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
 ) -> SweepInputs:
-    """Read everything that the tables are made from; InputError with all problems of it."""
+    """Read all inputs of the tables; ``InputError`` with all their problems."""
     entries = read_manifest(manifest)
     loaded = open_benchmark(benchmark)
-    own = None if custom_metrics is None else load_custom_metrics(custom_metrics)
+    custom = None if custom_metrics is None else load_custom_metrics(custom_metrics)
     problems = Problems()
     collected = Collected((), (), ())
     try:
@@ -176,23 +176,23 @@ def read_sweep(
             loaded.digests,
             allow_missing=allow_missing,
             exclude=exclude,
-            own=own,
+            custom=custom,
         )
     except InputError as error:
         problems.extend(error.problems)
     exact = _exact_budgets(entries, loaded, problems)
     if problems:
         raise InputError(problems.all())
-    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, own)
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom)
 
 
 def assemble(read: SweepInputs) -> tables.Aggregated:
-    """Every table from what was read."""
+    """Compute every table from its inputs."""
     manifest, collected, benchmark = read.manifest, read.collected, read.benchmark
-    exact, own = read.exact, read.own
+    exact, custom = read.exact, read.custom
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
-    }  # every condition of the manifest has its row, evaluated or not
+    }  # conditions without an evaluated model have a row too
     for model in collected.models:
         groups[model.entry.condition].append(model)
     categories = benchmark.categories
@@ -214,7 +214,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     grid, gaps = target_tables(groups, means, target_band, splits)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
-        inputs=_inputs(manifest, collected, exact, own),
+        inputs=_inputs(manifest, collected, exact, custom),
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         unlisted_summaries=list(collected.unlisted_summaries),
@@ -235,7 +235,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
     for item in identical:
         _LOG.warning(
-            "warning: the same prediction file on %s for %s",
+            "warning: identical prediction files on %s for %s",
             ", ".join(item.splits),
             ", ".join(item.models),
         )
@@ -255,8 +255,8 @@ def _learning_curves(
     absent: dict[Condition, list[str]] = {}
     for entry in missing:
         absent.setdefault(entry.condition, []).append(entry.model_name)
-    own = [name for models in groups.values() for model in models for name in model.values]
-    names = list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *own]))
+    custom = [name for models in groups.values() for model in models for name in model.values]
+    names = list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *custom]))
     return [
         tables.CurveRow(
             architecture=condition.architecture,
@@ -285,7 +285,7 @@ class _Cost:
 def _exact_budgets(
     manifest: Manifest, benchmark: Benchmark, problems: Problems
 ) -> dict[Path, ExactBudget]:
-    """The budget in every file of training annotations that the manifest names."""
+    """The budget of every file of training annotations in the manifest."""
     paths = dict.fromkeys(
         entry.train_annotations
         for entry in manifest.in_table_order()
@@ -306,7 +306,7 @@ def _cost(
     expected: ExpectedBudgets,
     exact: Mapping[Path, ExactBudget],
 ) -> _Cost:
-    """Exact where every seed of the condition names its training annotations (mean over seeds)."""
+    """Exact (mean over seeds) if every seed of the condition names its training annotations."""
     paths = [entry.train_annotations for entry in entries]
     counted = [exact[path].budget for path in paths if path is not None]
     if counted and len(counted) == len(paths):
@@ -381,7 +381,7 @@ def _operating(
     for best in best_conditions(curves).values():
         models = groups[best.condition]
         for split in [s for s in TEST_SPLITS if s in splits]:
-            for at, confidence in enumerate(models[0].cuts[split]):
+            for at, confidence in enumerate(models[0].thresholds[split]):
                 rows.append(
                     tables.OperatingRow(
                         architecture=best.architecture,
@@ -428,11 +428,11 @@ def _model_row(
 
 
 def _grouped(
-    told: Iterable[tuple[str, Iterable[tuple[str, str]]]],
+    messages: Iterable[tuple[str, Iterable[tuple[str, str]]]],
 ) -> list[tables.ModelWarnings]:
-    """What is told of each model as (split, text), together where only numbers differ."""
+    """The (split, text) messages of each model, grouped if only numbers differ."""
     held: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for name, texts in told:
+    for name, texts in messages:
         for split, text in texts:
             held.setdefault((split, _NUMBER.sub(r"#\1", text)), []).append((text, name))
     return [
@@ -450,7 +450,7 @@ def _inputs(
     manifest: Manifest,
     collected: Collected,
     exact: Mapping[Path, ExactBudget],
-    own: CustomMetrics | None,
+    custom: CustomMetrics | None,
 ) -> tables.Inputs:
     first = collected.models[0] if collected.models else None
     options = msgspec.to_builtins(first.config) if first else {}
@@ -458,7 +458,7 @@ def _inputs(
         package_version=__version__,
         scoring_code=first.provenance.scoring_code if first else "",
         manifest=manifest_digest(manifest),
-        options={**options, "custom_metrics": own.digest} if own else options,
+        options={**options, "custom_metrics": custom.digest} if custom else options,
         summaries={model.entry.model_name: model.digest for model in collected.models},
         train_annotations={
             entry.model_name: exact[entry.train_annotations].digest
@@ -469,7 +469,7 @@ def _inputs(
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """SHA-256 of what a manifest says: equal for any order of rows and spelling of numbers."""
+    """SHA-256 of a manifest's content, for any order of rows and spelling of numbers."""
     text = "".join(
         f"{entry.model_name}\0{entry.architecture}\0{entry.regime}\0{entry.k_or_p}\0{entry.seed}\n"
         for entry in manifest.in_table_order()

@@ -1,4 +1,4 @@
-"""What a sweep lacks: models without a result, and cells that the manifest does not name."""
+"""Missing seeds of a sweep: models without a result, and cells that the manifest lacks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from benchmark_eval.sweep.tables import MissingSeed
 def missing_seeds(manifest: Manifest, missing: Iterable[ModelEntry]) -> list[MissingSeed]:
     """Every cell (architecture, condition, seed) without a result, in table order.
 
-    Cells are those of the manifest, and those that would make its grid full: each architecture
-    with every condition that another has, each condition with every seed that another has.
+    Cells are those of the full grid of the manifest: every architecture with every condition and
+    seed that occurs in it.
     """
     without = {(entry.condition, entry.seed): entry.model_name for entry in missing}
-    named = {(entry.condition, entry.seed) for entry in manifest.models}
+    listed = {(entry.condition, entry.seed) for entry in manifest.models}
     architectures = sorted({entry.architecture for entry in manifest.models})
-    budgets = sorted({(c.regime_order, c.value, c.k_or_p) for c, _ in named})
-    seeds = sorted({seed for _, seed in named})
+    budgets = sorted({(c.regime_order, c.value, c.k_or_p) for c, _ in listed})
+    seeds = sorted({seed for _, seed in listed})
     cells = [
         (Condition(architecture, *budget), seed)
         for architecture in architectures
@@ -34,7 +34,7 @@ def missing_seeds(manifest: Manifest, missing: Iterable[ModelEntry]) -> list[Mis
             model=without.get((condition, seed), ""),
         )
         for condition, seed in cells
-        if (condition, seed) in without or (condition, seed) not in named
+        if (condition, seed) in without or (condition, seed) not in listed
     ]
 
 

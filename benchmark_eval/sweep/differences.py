@@ -1,7 +1,7 @@
-"""Differences within a model: two of its numbers, judged together instead of apart.
+"""Differences between two numbers of the same model.
 
-Both sides come from the same training run and mostly move together, so the spread of their
-difference over seeds says more than the two intervals.
+Both come from one training run and mostly vary together, so the interval of their difference over
+seeds is more informative than their two intervals.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ CLASSIFICATION_MINUS_LOCALISATION = {
     split: f"{SPLIT_PREFIX[split]}_classification_minus_localisation_loss"
     for split in SPECIES_SPLITS
 }
-"""Lost to names minus not found, by split: above 0 naming is the bottleneck."""
+"""Misidentified minus missed specimens, by split: above 0, identification is the bottleneck."""
 RECALL_1_MINUS_OVER_10 = "ood_image_mean_recall_1_minus_over_10"
-"""Found on images of one unseen specimen minus on those of more than ten (means over images)."""
+"""Recall on images with one unseen specimen minus on those with more than ten (means over
+images)."""
 NEAR_TARGETS = "iid_target_near_minus_far_AP_50"
 """AP@.5 of near target species minus that of far ones, in distribution."""
 DIFFERENCES = (*CLASSIFICATION_MINUS_LOCALISATION.values(), RECALL_1_MINUS_OVER_10, NEAR_TARGETS)
-"""The names in differences.csv, in its order. Other differences are curve metrics already."""
+"""The names in differences.csv, in its order. Other differences are curve metrics."""
 
 
 def differences(model: ModelResult, targets: Mapping[str, float | None]) -> dict[str, float | None]:
-    """The differences within one model; ``targets`` are its ``target_means``, if it has them."""
-    values, found = model.values, STRATUM_METRICS.index("image_mean_recall")
+    """The differences of one model; ``targets`` are its ``target_means``, empty without them."""
+    values, at = model.values, STRATUM_METRICS.index("image_mean_recall")
 
     def recall(stratum: str) -> float | None:
         cells = model.density.get(("semantic_ood", "", stratum))
-        return cells[found] if cells else None
+        return cells[at] if cells else None
 
     return {
         **{

@@ -1,4 +1,4 @@
-"""Prediction files that stand under several models: their numbers are one, not several seeds."""
+"""Identical prediction files of several models, which are not independent seeds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles
 
 PREDICTIONS = "predictions/"
-"""What a split's prediction file starts with in a summary's ``provenance.inputs``."""
+"""Prefix of prediction files in a summary's ``provenance.inputs``."""
 SPLIT_OF = {metric.name: metric.split for metric in CURVE_METRICS}
 
 
 def identical_files(models: Sequence[ModelResult]) -> list[IdenticalFiles]:
-    """Models that were scored on the same bytes, by split; in table order."""
+    """Models with identical prediction files, by split; in table order."""
     by_file: dict[tuple[str, str], list[str]] = {}
     for model in models:
         for name, digest in model.provenance.inputs.items():
@@ -29,14 +29,14 @@ def identical_files(models: Sequence[ModelResult]) -> list[IdenticalFiles]:
     for (split, _), names in by_file.items():
         if len(names) > 1:
             splits.setdefault(tuple(names), []).append(split)
-    return [IdenticalFiles(splits=found, models=list(names)) for names, found in splits.items()]
+    return [IdenticalFiles(splits=shared, models=list(names)) for names, shared in splits.items()]
 
 
 def shared_splits(files: Iterable[IdenticalFiles], models: Iterable[str]) -> list[str]:
-    """The splits on which two or more of ``models`` have the same prediction file."""
+    """The splits on which at least two of ``models`` have identical prediction files."""
     names = set(models)
-    found = [s for item in files if len(names & set(item.models)) > 1 for s in item.splits]
-    return list(dict.fromkeys(found))
+    shared = [s for item in files if len(names & set(item.models)) > 1 for s in item.splits]
+    return list(dict.fromkeys(shared))
 
 
 def without_intervals_of_copies(table: Aggregated) -> Aggregated:

@@ -1,6 +1,6 @@
-"""Reading the summaries of all models: which exist, which may stand side by side.
+"""Reads the summaries of all models and checks that they are comparable.
 
-Only what the tables need is kept of a summary, so that thousands fit in memory.
+Only the values that the tables need are kept, so that thousands of summaries fit in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmark_eval.sweep.custom_metrics import CustomMetrics
 
 SUFFIX = "_summary.json"
 DISJOINT_STRATA = ("1", "2 to 10", ">10")
-"""The density strata that share no image: specimens per image, crowd counted."""
+"""The disjoint density strata: specimens per image, including crowd regions."""
 STRATA = (*DISJOINT_STRATA, ">1")
 """All density strata; the last pools the two before it."""
 STRATUM_METRICS = (
@@ -42,9 +42,9 @@ STRATUM_METRICS = (
     "n_images_with_tp",
 )
 CURVE_KEYS = ("precision", "recall", "F1", "species_recall", "false_positives_per_image")
-"""What an operating curve holds at each confidence cut."""
+"""The metrics of an operating curve at each confidence threshold."""
 BENCHMARK_INPUT = "benchmark/"
-"""What the benchmark's files start with in a summary's ``provenance.inputs``."""
+"""Prefix of the benchmark's files in a summary's ``provenance.inputs``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SpeciesAP:
 
 @dataclass(frozen=True, slots=True)
 class StratumCount:
-    """What a density stratum holds; equal for all models of a benchmark."""
+    """Size of a density stratum; equal for all models of a benchmark."""
 
     n_images: int
     n_gt: int
@@ -66,12 +66,12 @@ class StratumCount:
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """What the tables need of one model.
+    """The values of one model that the tables need.
 
-    ``values`` has every name of ``CURVE_METRICS``, then the user's own; ``species`` the scored
-    species by split;
-    ``density`` maps (split, band or "", stratum) to the values of ``STRATUM_METRICS``;
-    ``operating`` maps a split to an array (len(CURVE_KEYS), cuts), NaN where undefined.
+    ``values`` has every name of ``CURVE_METRICS``, then custom metrics; ``species`` the scored
+    species by split; ``density`` maps (split, band or "", stratum) to the values of
+    ``STRATUM_METRICS``; ``operating`` maps a split to an array (len(CURVE_KEYS), thresholds), NaN
+    for undefined values.
     """
 
     entry: ModelEntry
@@ -79,7 +79,7 @@ class ModelResult:
     species: dict[str, tuple[SpeciesAP, ...]]
     density: dict[tuple[str, str, str], tuple[float | None, ...]]
     strata: dict[tuple[str, str, str], StratumCount]
-    cuts: dict[str, tuple[float, ...]]
+    thresholds: dict[str, tuple[float, ...]]
     operating: dict[str, NDArray[np.float64]]
     warnings: tuple[tuple[str, str], ...]
     notes: tuple[tuple[str, str], ...]
@@ -90,7 +90,7 @@ class ModelResult:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """All models of a manifest: those with a summary, those without, and what was passed over."""
+    """The models of a manifest with and without a summary, and summaries that it does not list."""
 
     models: tuple[ModelResult, ...]
     missing: tuple[ModelEntry, ...]
@@ -104,16 +104,16 @@ def collect(
     *,
     allow_missing: bool,
     exclude: Collection[str] = (),
-    own: CustomMetrics | None = None,
+    custom: CustomMetrics | None = None,
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
 
-    ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``own`` are metrics of
-    the user's own.
+    ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``custom`` are custom
+    metrics. Models of ``exclude`` count as missing.
 
-    Models of ``exclude`` count as missing. Raises InputError with all faults: summaries that
-    are missing (unless ``allow_missing``), broken, of another schema version, model or
-    benchmark, or scored otherwise than the rest.
+    Raises InputError with all problems: summaries that are missing (unless ``allow_missing``),
+    damaged, of another schema version, model or benchmark, or evaluated with other options than
+    most.
     """
     problems = Problems(str(eval_dir))
     found = find_summaries(eval_dir, problems)
@@ -124,7 +124,7 @@ def collect(
         if path is None or entry.model_name in exclude:
             missing.append(entry)
             continue
-        model = _read(path, entry, own, problems)
+        model = _read(path, entry, custom, problems)
         if model is not None:
             models.append(model)
     _check_benchmark(models, benchmark_digests, problems)
@@ -192,7 +192,7 @@ def _report_missing(missing: Iterable[ModelEntry], problems: Problems) -> None:
 
 
 def _read(
-    path: Path, entry: ModelEntry, own: CustomMetrics | None, problems: Problems
+    path: Path, entry: ModelEntry, custom: CustomMetrics | None, problems: Problems
 ) -> ModelResult | None:
     """One model's summary; None and a problem if it cannot be used."""
     data = read_or_report(path, problems)
@@ -201,7 +201,7 @@ def _read(
     try:
         evaluation = results.decode_summary(data, str(path))
         if evaluation.model == entry.model_name:
-            return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), own)
+            return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), custom)
     except InputError as error:
         problems.extend(error.problems)
         return None
@@ -217,9 +217,12 @@ def _read(
 
 
 def extract(
-    evaluation: results.Evaluation, entry: ModelEntry, digest: str, own: CustomMetrics | None = None
+    evaluation: results.Evaluation,
+    entry: ModelEntry,
+    digest: str,
+    custom: CustomMetrics | None = None,
 ) -> ModelResult:
-    """What the tables need of an evaluation; ``digest`` is its summary's SHA-256."""
+    """The values of an evaluation that the tables need; ``digest`` is its summary's SHA-256."""
     splits = evaluation.per_split
     density: dict[tuple[str, str, str], tuple[float | None, ...]] = {}
     strata: dict[tuple[str, str, str], StratumCount] = {}
@@ -235,7 +238,7 @@ def extract(
         entry=entry,
         values={
             **{name: read(evaluation) for name, read in _CURVE_READERS},
-            **(own.values(evaluation) if own else {}),
+            **(custom.values(evaluation) if custom else {}),
         },
         species={
             split: tuple(
@@ -247,7 +250,7 @@ def extract(
         },
         density=density,
         strata=strata,
-        cuts={s: tuple(b.operating_point.curve.confidence) for s, b in splits.items()},
+        thresholds={s: tuple(b.operating_point.curve.confidence) for s, b in splits.items()},
         operating={
             split: np.array(
                 [getattr(block.operating_point.curve, key) for key in CURVE_KEYS], np.float64

@@ -1,7 +1,7 @@
-"""What a sweep is once aggregated: the typed tables and the only reader and writer of their files.
+"""The typed tables of a sweep, and the reader and writer of their files.
 
-``aggregated.json`` holds everything; the CSV files are views of it. An undefined value is
-``null`` in JSON and an empty cell in CSV; floats are written so that they read back equal.
+``aggregated.json`` has everything; the CSV files are views of it. An undefined value is ``null``
+in JSON and an empty cell in CSV. Floats are written with enough digits to be read back unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
 SCHEMA_VERSION = 2
-"""Version of the layout of ``aggregated.json``; a reader refuses any other."""
+"""Version of the layout of ``aggregated.json``; any other is refused."""
 AGGREGATED = "aggregated.json"
 TARGET_REGIME = REGIMES[2]
 """The regime of the tables about target species: incremental_uniform_targets."""
@@ -79,7 +79,7 @@ class CurveRow(_ConditionRow, frozen=True, kw_only=True):
 
 
 class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
-    """One cell of the band x k grid: mean AP of a band's target species, over seeds."""
+    """One cell of the band x k grid: mean AP of a band's target species over seeds."""
 
     band: str
     n_species: int
@@ -88,7 +88,7 @@ class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
 
 
 class TargetGapRow(_TargetConditionRow, frozen=True, kw_only=True):
-    """Mean AP of the target species, of all others, and target minus others, over seeds."""
+    """Mean AP over seeds of target species, of non-target species, and their difference."""
 
     target_AP_50: Estimate
     nontarget_AP_50: Estimate
@@ -102,7 +102,7 @@ class BudgetRow(_ConditionRow, frozen=True, kw_only=True):
     """Distinct training images and specimens of a condition, and the headline estimates.
 
     ``source`` is "exact" (counted in the condition's training annotations), "expected" (from
-    train.json) or "unknown" (neither is there).
+    train.json) or "unknown" (without either).
     """
 
     n_images: float | None
@@ -112,7 +112,7 @@ class BudgetRow(_ConditionRow, frozen=True, kw_only=True):
 
 
 class DensityRow(_ConditionRow, frozen=True, kw_only=True):
-    """A condition on the images of one density stratum, of one band's specimens or of all."""
+    """A condition on the images of one density stratum, for one distance band or all."""
 
     split: str
     band: str
@@ -123,7 +123,7 @@ class DensityRow(_ConditionRow, frozen=True, kw_only=True):
 
 
 class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
-    """The best condition of an architecture with its boxes cut at one confidence."""
+    """The best condition of an architecture at one confidence threshold."""
 
     split: str
     confidence: float
@@ -131,7 +131,7 @@ class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One evaluated model: the dots behind every mean.
+    """One evaluated model, for the seeds behind every mean.
 
     ``values`` holds the curve metrics; ``targets`` the band and target means of a model of
     incremental_uniform_targets, named ``<split>/<band or target, nontarget, gap>/<metric>``;
@@ -155,23 +155,23 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissingSeed(_ConditionRow, frozen=True, kw_only=True):
-    """A cell of the sweep without a number. ``model`` is empty if the manifest lacks it too."""
+    """A cell of the sweep without a result; ``model`` is empty if the manifest lacks it too."""
 
     seed: int
     model: str
 
 
 class IdenticalFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """Models that were scored on the same bytes on these splits."""
+    """Models with identical prediction files on these splits."""
 
     splits: list[str]
     models: list[str]
 
 
 class ModelWarnings(msgspec.Struct, frozen=True, kw_only=True):
-    """Warnings (or notes) on a split that differ in their numbers at most, and whose they are.
+    """Warnings (or notes) on a split that differ only in numbers, and their models.
 
-    ``text`` is the first model's; ``alike`` says that every model's reads the same.
+    ``text`` is the first model's; ``alike`` is true if every model has the same text.
     """
 
     split: str
@@ -181,7 +181,7 @@ class ModelWarnings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a split of the benchmark holds."""
+    """Size of a split of the benchmark."""
 
     n_images: int
     n_scored: int
@@ -190,10 +190,10 @@ class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The scored species and specimens of a band of unseen species (crowd left out).
+    """The scored species and specimens of a band of unseen species, without crowd regions.
 
-    ``n_images`` hold one of them; ``two_largest`` are the specimens of its two largest species.
-    A model's ``ood_by_band`` counts crowd too.
+    ``n_images`` is the number of images with such a specimen, ``two_largest`` the number of
+    specimens of the two largest species. A model's ``ood_by_band`` counts crowd regions too.
     """
 
     n_species: int
@@ -203,7 +203,7 @@ class BandFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """The benchmark that the models were scored on."""
+    """The benchmark that the models were evaluated on."""
 
     digest: str
     description: str = ""
@@ -214,7 +214,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests (SHA-256) of everything that went in, and the options that shaped it."""
+    """Digests (SHA-256) of all inputs, and the options of the evaluation."""
 
     package_version: str
     scoring_code: str
@@ -273,9 +273,9 @@ def _cells(estimates: Iterable[Estimate], parts: Sequence[str] = PARTS) -> list[
 
 
 def curve_names(table: Aggregated) -> list[str]:
-    """Column stems of the curve metrics: the catalogue's, then those of the user's own."""
-    own = (name for row in table.models for name in row.values)
-    return list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *own]))
+    """Column stems of the curve metrics: those of the registry, then custom metrics."""
+    custom = (name for row in table.models for name in row.values)
+    return list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *custom]))
 
 
 def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -415,15 +415,15 @@ CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
     "operating_curves.csv": _operating,
     "models.csv": _models,
 }
-"""Each CSV file of an aggregation with the function that lays it out (header, rows)."""
+"""Each CSV file of an aggregation with the function that returns its header and rows."""
 FILES = (*CSV_FILES, AGGREGATED)
-"""All files that ``write`` makes, in the order it makes them."""
+"""All files that ``write`` writes, in order."""
 
 
 def write(table: Aggregated, output_dir: str | Path) -> None:
-    """Write every table to ``output_dir``: all of them, or none where the disk is full.
+    """Write every table to ``output_dir``: all of them, or none if the disk is full.
 
-    While ``aggregated.json`` is there the set is whole (``core.atomic_write.write_together``).
+    If ``aggregated.json`` exists, the set is complete (``core.atomic_write.write_together``).
     """
     folder = Path(output_dir)
     contents: dict[Path, bytes | None] = {
@@ -435,13 +435,13 @@ def write(table: Aggregated, output_dir: str | Path) -> None:
 
 def discard(output_dir: str | Path) -> list[str]:
     """Remove the files of an earlier aggregation; returns the names of those removed."""
-    gone = []
+    removed = []
     for name in reversed(FILES):
         path = Path(output_dir) / name
         if path.is_file():
             path.unlink()
-            gone.append(name)
-    return gone
+            removed.append(name)
+    return removed
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Target species: what more training images of a species buy, by its distance to the others."""
+"""AP of target species by their number of training images and their distance from the others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from benchmark_eval.sweep.tables import TARGET_KEYS, TARGET_REGIME, TargetGapRow
 
 
 def target_means(result: ModelResult, target_band: Mapping[int, str]) -> dict[str, float | None]:
-    """Mean AP of one model by band of target species, over targets, others, and their gap.
+    """Mean AP of one model by band of target species, over targets and non-targets, and the gap.
 
     ``target_band`` maps a target species' category id to its band. Keys are
-    ``<split>/<band, target, nontarget or gap>/<metric>``; species without a scored specimen
-    on the split enter no mean.
+    ``<split>/<band, target, nontarget or gap>/<metric>``. Species without a scored specimen on the
+    split are not part of any mean.
     """
     means: dict[str, float | None] = {}
     for split in SPECIES_SPLITS:
@@ -43,16 +43,16 @@ def target_tables(
     target_band: Mapping[int, str],
     splits: Sequence[str],
 ) -> tuple[list[TargetRow], list[TargetGapRow]]:
-    """The band x k grid and target against non-target, a row a condition of the target regime.
+    """The band x k grid and target minus non-target, for each condition of the target regime.
 
-    ``means`` holds ``target_means`` by model name; ``splits`` are those that were evaluated.
+    ``means`` are ``target_means`` by model name; ``splits`` are those that were evaluated.
     """
     grid: list[TargetRow] = []
     gaps: list[TargetGapRow] = []
-    wanted = [c for c in groups if c.regime == TARGET_REGIME] if target_band else []
-    for architecture in dict.fromkeys(c.architecture for c in wanted):
+    conditions = [c for c in groups if c.regime == TARGET_REGIME] if target_band else []
+    for architecture in dict.fromkeys(c.architecture for c in conditions):
         for split in [s for s in SPECIES_SPLITS if s in splits]:
-            for condition in [c for c in wanted if c.architecture == architecture]:
+            for condition in [c for c in conditions if c.architecture == architecture]:
                 models = groups[condition]
 
                 def over_seeds(

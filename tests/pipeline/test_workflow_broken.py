@@ -254,7 +254,7 @@ def test_truncated_tables_are_refused_by_the_plots_and_one_command_makes_them_ag
     aggregated = sweep.folder / "results/aggregated/aggregated.json"
     aggregated.write_bytes(aggregated.read_bytes()[:-9])
     (sweep.folder / "results/plots/target_grid.svg").unlink()
-    told(sweep.run(ok=False), "aggregated.json", "cut off", jobs.TABLES_AGAIN)
+    told(sweep.run(ok=False), "aggregated.json", "truncated", jobs.TABLES_AGAIN)
     sweep.run("tables", "--forcerun", "aggregate")
     assert sweep.tables() == good
 

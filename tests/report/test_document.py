@@ -1,4 +1,4 @@
-"""The report says what the numbers say, how surely, and what is missing."""
+"""The words of the report: results with their uncertainty, and what is missing."""
 
 import json
 import re
@@ -58,11 +58,11 @@ def section(text, title):
     return re.search(rf"^## {re.escape(title)}.*?\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
 
 
-def test_numbers_carry_their_interval_and_n():
+def test_numbers_have_their_interval_and_n():
     assert estimate(over_seeds([0.5])) == "0.500 (n=1)"
     assert estimate(over_seeds([0.50, 0.54, 0.58])) == "0.540 (0.441 to 0.639; n=3)"
-    assert estimate(over_seeds([])) == "not defined (n=0)"
-    # an interval without width would pass for certainty
+    assert estimate(over_seeds([])) == "undefined (n=0)"
+    # an interval of width 0 would look like certainty
     assert estimate(over_seeds([0.287, 0.287, 0.287])) == "0.287 (seeds agree; n=3)"
     assert estimate(over_seeds([0.287, 0.288, 0.287])) == "0.287 (0.286 to 0.289; n=3)"
     assert cell(over_seeds([0.50, 0.54, 0.58]), 3) == "0.540 ± 0.040, n=3"
@@ -80,80 +80,80 @@ def test_words():
     assert listing(list("abcde"), most=3) == "a, b, c and 2 more"
 
 
-def test_growth_that_can_and_cannot_be_told(sweep):
+def test_growth_is_positive_or_inconclusive(sweep):
     cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
     cells += [*three("a9", "a", GU, "all", 0.41), *three("b1", "b", GU, "1", 0.3, 0.2)]
     cells += [*three("b5", "b", GU, "5", 0.4, 0.2), *three("b9", "b", GU, "all", 0.41, 0.2)]
     text = section(render(sweep(cells)), "Data efficiency")
-    assert "grows with data holds for a; cannot be told (the intervals overlap) for b." in text
+    assert "AP@[.5:.95] is positive for a; inconclusive (the intervals overlap) for b." in text
     assert "global_uniform, from k=1 to k=all" in text
-    assert "For a it goes from 0.100 (0.075 to 0.125; n=3) to 0.410 (0.385 to 0.435; n=3)." in text
-    step = "That the last step, from k=5, is a gain cannot be told (the intervals overlap) for both"
+    assert (
+        "For a, it changes from 0.100 (0.075 to 0.125; n=3) to 0.410 (0.385 to 0.435; n=3)." in text
+    )
+    step = "over the last step, from k=5, is inconclusive (the intervals overlap) for both"
     assert step in text
     assert "a has the highest mean, 0.410" in text
-    assert "That the others lie below it cannot be told (the intervals overlap) for b." in text
+    assert (
+        "each of the others, the difference is inconclusive (the intervals overlap) for b." in text
+    )
 
 
-def test_each_architecture_of_an_incomplete_sweep_is_told_at_its_own_budgets(sweep):
+def test_architectures_of_an_incomplete_sweep_are_reported_at_their_own_budgets(sweep):
     cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
     cells += [*three("b1", "b", GU, "1", 0.1), *three("b9", "b", GU, "all", 0.1)]
     cells += [*three("c1", "c", GU, "1", 0.1)]
     text = render(sweep(cells))
     growth = section(text, "Data efficiency")
     assert (
-        "- global_uniform, from k=1 to k=5: that AP@[.5:.95] grows with data holds for a. For a it"
+        "- global_uniform, from k=1 to k=5: the change in AP@[.5:.95] is positive for a. For a, it"
         in growth
     )
     assert (
-        "- global_uniform, from k=1 to k=all: that AP@[.5:.95] grows with data cannot be told (the "
-        "intervals overlap) for b. For b it" in growth
+        "- global_uniform, from k=1 to k=all: the change in AP@[.5:.95] is inconclusive (the "
+        "intervals overlap) for b. For b, it" in growth
     )
-    # of two budgets the first is the last but one
+    # with two budgets, the last step is the whole change
     assert "last step" not in growth
     assert "| Architecture | Regime | Smallest budget | Largest |" in growth
     rare = section(text, "Rare and common")
-    for budget, name, rest in (("5", "a", "than at k=1 "), ("all", "b", ""), ("1", "c", "")):
-        told = f"- global_uniform, at k={budget}: that rare species are served worse than common "
-        (line,) = [line for line in rare.splitlines() if line.startswith(told)]
-        assert f"ones is clear for {name}. For {name} head minus tail" in line
+    for budget, name, rest in (("5", "a", "from k=1 "), ("all", "b", ""), ("1", "c", "")):
+        start = f"- global_uniform, at k={budget}: head minus tail AP@.5 is "
+        (line,) = [line for line in rare.splitlines() if line.startswith(start)]
+        assert f"is positive for {name}. For {name}, it is" in line
         assert rest in line
 
 
-def test_costs_and_target_budgets_are_each_architectures_own(sweep):
+def test_architectures_have_their_own_costs_and_target_budgets(sweep):
     cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
     cells += [*three("h", "b", GU, "2", 0.2), *three("j", "b", IN, "0.5", 0.5)]
-    # a has k = 5, 25 and b what lies below, so that the budgets do not come in order
+    # a has k = 5, 25 and b smaller ones, so that the budgets are not in order of appearance
     far = {"value": 0.4, "species_ap": {5: 0.1}}
     for name, ks in (("a", ("5", "25")), ("b", ("0", "1"))):
         cells += [((f"{name}{k}{s}", name, TA, k, s), far) for k in ks for s in range(3)]
     text = render(sweep(cells))
-    regimes = [line for line in text.splitlines() if line.startswith("- Between regimes")]
+    regimes = [line for line in text.splitlines() if line.startswith("- Regimes")]
     assert "k=1: about 5 images; incremental_natural p=0.25: about 6 images" in regimes[0]
-    assert regimes[0].endswith("the natural mix buys more for a.")
-    assert regimes[1].endswith("the natural mix buys more for b.")
-    told = section(text, "Target species")
-    for lead, k, name in (
-        ("Relatives", "5", "a"),
-        ("Relatives", "1", "b"),
-        ("Own images", "25", "a"),
-    ):
+    assert regimes[0].endswith("global_uniform minus incremental_natural is negative for a.")
+    assert regimes[1].endswith("global_uniform minus incremental_natural is negative for b.")
+    targets = section(text, "Target species")
+    for k, name in (("5", "a"), ("1", "b"), ("25", "a")):
         assert (
-            f"- {lead}, at k={k}: that near targets do better than far ones is clear for {name}."
-            in told
+            f"- Near minus far target species, at k={k}: the difference in AP@.5 is positive for "
+            f"{name}." in targets
         )
-    assert "- Own images, at k=1" not in told
+    assert targets.count("- Near minus far target species, at k=1:") == 1
     for k, name in (("25", "a"), ("1", "b")):
-        assert f"at k={k}: that targets are ahead is wrong, they are behind for {name}." in told
+        assert f"at k={k}: the difference in AP@.5 is negative for {name}." in targets
     header = "| Architecture | Target species | AP@.5 at k=0 | AP@.5 at k=1 | AP@.5 at k=5 |"
-    assert header in told
+    assert header in targets
 
 
-def test_who_is_meant_is_named_when_others_have_no_number(sweep):
+def test_an_architecture_is_named_if_others_have_no_number(sweep):
     none = {"value": 0.4, "per_split__semantic_ood__density__strata__1__image_mean_recall": None}
     cells = [*three("a", "a", GU, "1", 0.2)]
     cells += [((f"b{s}", "b", GU, "1", s), none) for s in range(3)]
     text = section(render(sweep(cells)), "Field photographs")
-    assert "more than ten cannot be told (the interval includes 0) for a. For a" in text
+    assert "than ten is inconclusive (the interval includes 0) for a. For a," in text
 
 
 def test_differences_within_a_model_are_judged_by_their_own_interval(sweep):
@@ -178,14 +178,13 @@ def test_differences_within_a_model_are_judged_by_their_own_interval(sweep):
     text = render(table)
     difference = "0.051 (0.049 to 0.053; n=3)"
     away = section(text, "Field photographs")
-    assert "near species are found better than far ones is clear. Here" in away
-    assert "those among more than ten is clear. Here" in away
+    assert "near minus far class-agnostic AR@100 is positive. AR@100 is" in away
+    assert "than ten is positive. Recall is" in away
     assert away.count(f"a difference of {difference}.") == 2
-    naming = section(text, "Finding against naming")
-    assert "In distribution the bottleneck, where more specimens are lost, is naming." in naming
-    assert f"lost to names minus not found is {difference}." in naming
+    losses = section(text, "Detection versus identification")
+    assert f"misidentified minus missed specimens is positive. It is {difference}:" in losses
     targets = section(text, "Target species")
-    assert "near targets do better than far ones is clear. Here" in targets
+    assert "the difference in AP@.5 is positive. AP@.5 is" in targets
     assert f"a difference of {difference}." in targets
     row = table.learning_curves[0]
     assert compare(*(row.metrics[f"ood_{b}_AR_100"] for b in ("near_genus", "far_tribe"))) == (
@@ -204,7 +203,7 @@ def test_comparisons_are_counted_by_the_rule_that_decides_them(sweep):
     facts = Facts(sweep([*three("a", "a", GU, "1", 0.2), *three("b", "a", GU, "5", 0.4)]))
     facts.growth("iid_AP_50_95")
     assert facts.judged == {"means": 1, "differences": 0}
-    facts.rare()  # the gap at k=5, and against that at k=1
+    facts.imbalance()  # the gap at k=5, and against that at k=1
     assert facts.judged == {"means": 2, "differences": 1}
     facts.confidence()
     assert facts.judged == {"means": 2, "differences": 3}
@@ -212,20 +211,24 @@ def test_comparisons_are_counted_by_the_rule_that_decides_them(sweep):
     assert re.search(r"makes \d+ of the first kind and \d+ of the second", guide)
 
 
-def test_holds_is_said_of_two_means_and_is_clear_of_one_interval(sweep):
-    cells = [(row, {"value": value, "distinct": True}) for k, at in (("1", 0.2), ("5", 0.6))
-             for row, value in three(f"a{k}", "a", GU, k, at)]  # fmt: skip
+def test_sentences_on_two_means_and_on_differences_have_their_own_reasons(sweep):
+    # seeds so far apart that every verdict is inconclusive
+    cells = [(row, {"value": value, "distinct": True}) for k, at in (("1", 0.4), ("5", 0.5))
+             for row, value in three(f"a{k}", "a", GU, k, at, 0.3)]  # fmt: skip
     lines = [line for line in render(sweep(cells)).splitlines() if line.startswith("- ")]
-    said = {word: [line for line in lines if word in line] for word in ("holds", "is clear")}
-    starts = {word: {line.split(":")[0].split(",")[0] for line in found}
-              for word, found in said.items()}  # fmt: skip
-    assert starts["holds"] == {"- global_uniform", "- Two means"}
-    assert {"- Distance", "- Field photographs", "- global_uniform"} <= starts["is clear"]
-    for line in said["holds"]:
-        assert "gap is wider" in line or "grows with data" in line or "do not overlap" in line
+    reasons = ("the intervals overlap", "the interval includes 0)")
+    starts = {
+        reason: {line.split(":")[0].split(",")[0] for line in lines if reason in line}
+        for reason in reasons
+    }
+    assert starts[reasons[0]] == {"- global_uniform"}
+    assert {"- Distance", "- Field photographs", "- global_uniform"} <= starts[reasons[1]]
+    for line in lines:
+        if reasons[0] in line:
+            assert "the change in AP@[.5:.95]" in line or "Its change from k=1 is" in line
 
 
-def test_seeds_with_the_same_file_are_no_seeds(sweep):
+def test_seeds_with_the_same_file_are_not_independent(sweep):
     def made(seed, digest):
         return {"value": 0.2 + seed / 1000, "predictions": {"iid_test": digest, "inat_test": "c"}}
 
@@ -233,13 +236,13 @@ def test_seeds_with_the_same_file_are_no_seeds(sweep):
     cells += [((f"b{s}", "a", GU, "5", s), made(300 + s, f"{s}")) for s in range(3)]
     table = sweep(cells)
     text = render(table)
-    assert "**Not independent:** seeds of one condition have the same prediction file" in text
+    assert "**Not independent:** seeds of one condition have identical prediction files" in text
     first, second = section(text, "Warnings").strip().splitlines()
-    assert first.startswith("- iid_test, 3 models (a0, a1 and a2): the same prediction file.")
-    assert second.startswith("- inat_test, 6 models (a0, a1, a2, b0, b1 and 1 more): the same")
+    assert first.startswith("- iid_test, 3 models (a0, a1 and a2): identical prediction files.")
+    assert second.startswith("- inat_test, 6 models (a0, a1, a2, b0, b1 and 1 more): identical")
     growth = section(text, "Data efficiency")
     assert (
-        "grows with data cannot be told (one seed). Here it goes from 0.201 (n=3, same files)"
+        "is not tested (fewer than 2 independent seeds). It changes from 0.201 (n=3, same files)"
         in growth
     )
     rows = section(text, "All conditions")
@@ -254,9 +257,9 @@ def test_seeds_with_the_same_file_are_no_seeds(sweep):
     ]
 
 
-def test_false_alarms_have_their_interval_and_n(sweep):
-    text = section(render(sweep(three("a", "a", GU, "1", 0.2))), "Finding against naming")
-    (row,) = re.findall(r"^\| Architecture \| Cut .*\n.*\n(.*)$", text, re.M)
+def test_results_at_the_best_threshold_have_their_interval_and_n(sweep):
+    text = section(render(sweep(three("a", "a", GU, "1", 0.2))), "Detection versus identification")
+    (row,) = re.findall(r"^\| Architecture \| Threshold .*\n.*\n(.*)$", text, re.M)
     assert row.count("; n=3) |") == 5
 
 
@@ -270,17 +273,16 @@ def test_an_architecture_called_default_is_named_beside_others(sweep):
     assert "2 architectures (b and default)" in text
 
 
-def test_one_seed_is_said_to_tell_nothing(sweep):
+def test_one_seed_is_not_tested(sweep):
     text = render(sweep([(("a", "a", GU, "1", 0), 0.1), (("b", "a", GU, "5", 0), 0.9)]))
-    assert "cannot be told (one seed)" in section(text, "Data efficiency")
+    assert "not tested (fewer than 2 independent seeds)" in section(text, "Data efficiency")
     assert "0.100 (n=1)" in text
 
 
 def test_regimes_are_compared_at_equal_cost(sweep):
-    # g5: nearly all 13 images, i1: the 6.25 of p=0.5 against 5.4 of k=1
     cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
     text = section(render(sweep(cells)), "Data efficiency")
-    assert "the natural mix buys more" in text
+    assert "global_uniform minus incremental_natural is negative." in text
     assert "k=1, about 5 images: 0.200" in text
     cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "1", 0.5)]
     assert "cannot be compared at equal cost" in section(render(sweep(cells)), "Data efficiency")
@@ -298,9 +300,9 @@ def test_bottleneck(sweep):
         }
 
     page = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
-    text = section(page, "Finding against naming")
-    assert "In distribution the bottleneck, where more specimens are lost, is naming." in text
-    assert "rests on that agreement alone" in section(page, "How to read these numbers")
+    text = section(page, "Detection versus identification")
+    assert "In distribution, misidentified minus missed specimens is positive." in text
+    assert "rests on this agreement alone" in section(page, "How to read these numbers")
     assert "0.360 (seeds agree; n=3) | 0.100 (seeds agree; n=3) |" in text
 
 
@@ -312,19 +314,19 @@ def test_missing_cells_are_listed_by_condition(sweep):
     assert "- a, global_uniform k=5: seed 2 (b2: no result)" in missing
     assert "- b, global_uniform k=1: seed 1 and seed 2 (not in the manifest)" in missing
     assert "- b, global_uniform k=5: seed 0, seed 1 and seed 2 (not in the manifest)" in missing
-    assert "- The whole regime incremental_natural: not in the manifest" in missing
-    assert "**Incomplete:** 6 cells of the sweep have no number" in text
+    assert "- Regime incremental_natural: not in the manifest" in missing
+    assert "**Incomplete:** 6 cells of the sweep have no result" in text
     assert "k=5 (incomplete)" in section(text, "All conditions")
 
 
-def test_nothing_missing_is_said(sweep):
+def test_a_complete_sweep_has_nothing_missing(sweep):
     cells = [*three("a", "a", GU, "1", 0.2), *three("b", "a", IN, "0.1", 0.2)]
     cells += three("c", "a", TA, "0", 0.2)
     text = section(render(sweep(cells)), "What is missing")
-    assert text.strip() == "Nothing: every condition of the manifest has every seed."
+    assert text.strip() == "Nothing: every condition of the manifest has all seeds."
 
 
-def test_equal_warnings_stand_once_with_their_models(sweep):
+def test_equal_warnings_are_listed_once_with_their_models(sweep):
     def warned(seed):
         return {
             "value": 0.3,
@@ -342,7 +344,7 @@ def test_equal_warnings_stand_once_with_their_models(sweep):
     )
 
 
-def test_warnings_are_told_above_the_first_table_and_their_models_marked(sweep, tmp_path):
+def test_warnings_are_announced_above_the_first_table_and_their_models_marked(sweep, tmp_path):
     warned = {"value": 0.3, "warnings": [("iid_test", "9 boxes odd")]}
     cells = [*three("a", "a", GU, "1", 0.2), *three("b", "b", GU, "1", 0.2)]
     cells[1] = (cells[1][0], warned)
@@ -364,7 +366,7 @@ def test_warnings_are_told_above_the_first_table_and_their_models_marked(sweep, 
 
 
 def test_all_images_are_one_training_set_whatever_the_regime(sweep):
-    # by hand: 0.5, 0.51, 0.52 and 0.44, 0.46, 0.48 have the mean 0.485; t(5) = 2.5706, std 0.0308
+    # 0.5, 0.51, 0.52 and 0.44, 0.46, 0.48 have the mean 0.485; t(5) = 2.5706, std 0.0308
     cells = [*three("g5", "a", GU, "5", 0.43), *three("g", "a", GU, "all", 0.51)]
     cells += [*three("i", "a", IN, "0.1", 0.2), *three("j", "a", IN, "1", 0.46, 0.02)]
     text = render(sweep(cells))
@@ -375,19 +377,19 @@ def test_all_images_are_one_training_set_whatever_the_regime(sweep):
     growth = section(text, "Data efficiency")
     # two budgets: the only step is from 5 to all; three seeds (0.485 to 0.535) and six against
     # 0.430 (0.405 to 0.455)
-    assert "that AP@[.5:.95] grows with data holds. Here it goes from 0.430" in growth
+    assert "the change in AP@[.5:.95] is positive. It changes from 0.430" in growth
     assert (
-        "incremental_natural p=1 is the same training set as k=all; with its seeds too, that this "
-        "step is a gain cannot be told (the intervals overlap)." in growth
+        "incremental_natural p=1 is the same training set as k=all; with its seeds included, the "
+        "change over this step is inconclusive (the intervals overlap)." in growth
     )
-    # copies of one file are no six seeds
+    # copies of one file are not independent
     same_files = [(row, {"value": made, "predictions": {"iid_test": "d"}}) for row, made in cells]
     assert "0.485 (n=6, same files)" in section(render(sweep(same_files)), "Headline")
-    # nor are two training sets that were counted and differ
+    # one regime alone is not pooled
     assert same not in render(sweep(cells[:6]))
 
 
-def test_notes_stand_under_the_warnings_in_the_same_way(sweep):
+def test_notes_are_listed_like_warnings(sweep):
     def noted(seed):
         return {"value": 0.3, "per_split__iid_test__notes": [f"{seed + 3} images without a box"]}
 
@@ -404,7 +406,7 @@ def test_notes_stand_under_the_warnings_in_the_same_way(sweep):
     )
 
 
-def test_one_box_and_two_boxes_are_the_like_of_each_other(sweep):
+def test_notes_that_differ_in_number_and_plural_are_grouped(sweep):
     def noted(seed):
         n = "1 image" if seed == 0 else f"{seed + 1} images"
         return {"value": 0.3, "notes": [("iid_test", f"{n} beyond the cap")]}
@@ -413,7 +415,7 @@ def test_one_box_and_two_boxes_are_the_like_of_each_other(sweep):
     assert [item.models for item in table.notes] == [["m0", "m1", "m2"]]
 
 
-def test_images_are_said_to_be_counted_or_expected(sweep, tmp_path):
+def test_numbers_of_images_are_labelled_as_counted_or_expected(sweep, tmp_path):
     notes = [{"id": i, "image_id": i} for i in (1, 2)]
     (tmp_path / "t.json").write_text(json.dumps({"annotations": notes}))
     cells = [(("m", "a", GU, "1", 0, "t.json"), 0.5)]
@@ -434,7 +436,12 @@ def test_caveats_and_provenance(sweep, tmp_path):
     table = sweep(three("a", "a", GU, "1", 0.2))
     text = render(table)
     caveats = section(text, "How to read these numbers")
-    for word in ("nearly all boxes are large", "upper bound", "two of them hold", "2 scored"):
+    for word in (
+        "nearly all specimens are large",
+        "upper bound",
+        "the two largest have",
+        "2 scored",
+    ):
         assert word in caveats
     provenance = section(text, "Provenance")
     assert table.benchmark.digest in provenance
@@ -456,7 +463,7 @@ def test_names_from_the_manifest_are_plain_text(sweep):
     assert escape("a: b https://x :c:") == "a: b https&#58;//x &#58;c:"
 
 
-def test_every_plot_is_linked_with_its_caption_where_it_belongs(sweep):
+def test_every_plot_is_linked_with_its_caption_under_its_question(sweep):
     known = three("a", "a", GU, "1", 0.2)
     targets = [((f"t{s}", "a", TA, "1", s), {"value": 0.2, "species_ap": {1: 0.1}}) for s in (0, 1)]
     text = render(sweep([*known, *targets]))
@@ -467,7 +474,7 @@ def test_every_plot_is_linked_with_its_caption_where_it_belongs(sweep):
     assert "![" not in bare
 
 
-def test_plots_of_targets_are_left_out_where_there_are_none(sweep):
+def test_plots_of_target_species_are_omitted_without_target_species(sweep):
     text = render(sweep(three("a", "a", GU, "1", 0.2)))
     assert "![" not in section(text, "Target species")
     assert "![" in section(text, "Confidence")
@@ -484,7 +491,7 @@ def test_plots_of_targets_are_left_out_where_there_are_none(sweep):
     ],
     ids=["one model", "one missing", "undefined", "only ood", "only inat"],
 )
-def test_a_report_is_written_whatever_the_sweep_lacks(sweep, cells, tmp_path):
+def test_a_report_is_written_for_any_incomplete_sweep(sweep, cells, tmp_path):
     table = sweep(cells)
     path = write_report(table, tmp_path / "r")
     text = path.read_text()
@@ -495,14 +502,14 @@ def test_a_report_is_written_whatever_the_sweep_lacks(sweep, cells, tmp_path):
     assert "nan" not in text.lower().replace("provenance", "")
 
 
-def test_one_unnamed_architecture_is_not_named(sweep):
+def test_a_single_unnamed_architecture_is_not_named(sweep):
     rows = [(("a", GU, "1", 0), 0.5), (("b", GU, "1", 1), 0.6)]
     text = render(sweep(rows, header="model_name,regime,k_or_p,seed"))
     assert "default" not in text
     assert "2 models under 1 training condition, seeds 0 and 1." in text
 
 
-def test_verbs_write_plots_and_report(sweep, tmp_path):
+def test_commands_write_plots_and_report(sweep, tmp_path):
     sweep(three("a", "a", GU, "1", 0.2))
     aggregated = str(tmp_path / "out" / "aggregated.json")
     main(["plot", "--aggregated", aggregated, "--output-dir", str(tmp_path / "plots"),
@@ -512,7 +519,7 @@ def test_verbs_write_plots_and_report(sweep, tmp_path):
     assert (tmp_path / "out" / "report.md").read_text().startswith("# Report of the sweep\n")
 
 
-def test_a_failed_aggregation_takes_the_report_along(sweep, tmp_path, capsys):
+def test_a_failed_aggregation_removes_the_report(sweep, tmp_path, capsys):
     sweep(three("a", "a", GU, "1", 0.2))
     call = ["aggregate", "--eval-dir", str(tmp_path / "eval"), "--manifest",
             str(tmp_path / "manifest.csv"), "--benchmark-dir", str(tmp_path / "benchmark"),

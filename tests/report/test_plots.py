@@ -1,4 +1,4 @@
-"""What the plots show is what the tables hold."""
+"""Plots show the numbers of the tables."""
 
 import csv
 import re
@@ -120,18 +120,18 @@ def test_curves_show_the_numbers_of_the_csv(sweep, metric):
                 if (row["architecture"], row["regime"]) == (architecture, regime)
             ]
             assert list(y) == [float(row[f"{metric}_mean"]) for row in cells]
-            # each point stands at the tick of its budget
+            # each point is at the tick of its budget
             ticks = dict(
                 zip(axes.get_xticks(), (t.get_text() for t in axes.get_xticklabels()), strict=True)
             )
             assert [ticks[round(at)] for at in x] == [row["k_or_p"] for row in cells]
             assert look.budgets[regime] == list(ticks.values())
-            wanted = [
+            expected = [
                 (float(row[f"{metric}_ci95_low"]), float(row[f"{metric}_ci95_high"]))
                 for row in cells
                 if row[f"{metric}_ci95_low"]
             ]
-            assert [bar[1:] for bar in bars[key]] == wanted
+            assert [bar[1:] for bar in bars[key]] == expected
             dots = sorted(lines["seeds", key][0][2])
             assert dots == sorted(
                 float(row[metric])
@@ -204,19 +204,19 @@ def test_budget_axis_holds_the_costs_of_the_csv(sweep, unit):
                 ]
                 assert list(x) == [float(row[unit]) for row in cells]
                 assert list(y) == [float(row[f"{metric}_mean"]) for row in cells]
-                # the interval of the same condition, which learning_curves.csv has
-                wanted = [
+                # budget_curves.csv has no intervals: those of learning_curves.csv
+                expected = [
                     (float(row[f"{metric}_ci95_low"]), float(row[f"{metric}_ci95_high"]))
                     for row in rows(folder, "learning_curves.csv")
                     if (row["architecture"], row["regime"]) == (architecture, regime)
                 ]
                 bars = intervals(figure)[f"{architecture}|{regime}|{metric}"]
-                assert [bar[1:] for bar in bars] == wanted
+                assert [bar[1:] for bar in bars] == expected
                 assert [bar[0] for bar in bars] == list(x)
     plt.close(figure)
 
 
-def test_one_condition_has_its_cost_below_it_and_keeps_to_the_middle(tmp_path):
+def test_a_single_condition_is_centred_with_its_cost_as_tick(tmp_path):
     table = lay(tmp_path, [("a", GU, "1", seed, 0.5) for seed in range(2)])
     for unit in ("n_images", "n_specimens"):
         figure = budgets.cost(table, unit)
@@ -234,9 +234,9 @@ def test_one_condition_has_its_cost_below_it_and_keeps_to_the_middle(tmp_path):
             x for line in axes.lines if "|" in str(line.get_label()) for x in line.get_xdata()
         ]
         assert max(places) - min(places) < 0.2 * (high - low)
-    # no model on all images: no box of the card, and no word of it
+    # no model on all images: the card is neither drawn nor mentioned
     assert not any("card" in text.get_text() for text in figure.legends[0].get_texts())
-    assert not any("Box: " in text.get_text() for text in figure.texts)
+    assert not any("Shaded box: " in text.get_text() for text in figure.texts)
 
 
 def test_lines_of_targets_and_others_meet_where_their_difference_is_zero(tmp_path):
@@ -246,7 +246,7 @@ def test_lines_of_targets_and_others_meet_where_their_difference_is_zero(tmp_pat
         for s in range(2)
     ]
     table = lay(tmp_path, cells)
-    # cells fill their panel, however few: two here
+    # two cells fill their panel
     assert targets.grid(table).axes[0].get_xlim() == (-0.5, 1.5)
     lines = drawn(targets.target_vs_nontarget(table))
     place = {side: lines["mean", f"a|{TA}|iid_test/{side}/AP_50"][0][1:] for side in
@@ -260,7 +260,7 @@ def test_lines_of_targets_and_others_meet_where_their_difference_is_zero(tmp_pat
 
 
 @pytest.mark.parametrize(("iou", "boxes"), [(0.5, 9), (0.75, 0)])
-def test_the_card_is_left_out_where_it_was_measured_at_another_iou(sweep, iou, boxes):
+def test_the_card_is_not_drawn_if_measured_at_another_iou(sweep, iou, boxes):
     from msgspec.structs import replace
 
     table = sweep[1]
@@ -271,14 +271,14 @@ def test_the_card_is_left_out_where_it_was_measured_at_another_iou(sweep, iou, b
         drawn_boxes = [p for axes in figure.axes for p in axes.patches if p.get_label() == "card"]
         assert (len(drawn_boxes) > 0) is (there > 0), name
         notes = " ".join(text.get_text() for text in figure.texts)
-        assert ("Box: " in notes) is (there > 0), name
+        assert ("Shaded box: " in notes) is (there > 0), name
 
 
-def test_the_best_cut_of_the_report_is_marked(sweep):
+def test_the_best_threshold_of_the_report_is_marked(sweep):
     figure = painters()["operating_curve"](sweep[1])
     text = render(sweep[1])
     for name in ("a", "b"):
-        ((_, x, _),) = drawn(figure)["best cut", f"{name}|iid_test"]
+        ((_, x, _),) = drawn(figure)["best threshold", f"{name}|iid_test"]
         assert f"| {name} | {x[0]:.2f} |" in text
 
 
@@ -286,7 +286,7 @@ def test_operating_curve_shows_the_numbers_of_the_csv(sweep):
     folder, table = sweep
     lines = drawn(figure := painters()["operating_curve"](table))
     for split in ("iid_test", "inat_test", "semantic_ood"):
-        ((_, x, y),) = lines["cut", f"a|{split}|precision"]
+        ((_, x, y),) = lines["threshold", f"a|{split}|precision"]
         cells = [
             row
             for row in rows(folder, "operating_curves.csv")
@@ -357,7 +357,7 @@ def test_plots_are_written_with_the_same_bytes_each_time(sweep, tmp_path):
     assert not plt.get_fignums()
 
 
-def test_the_last_bits_of_a_layout_change_no_byte(sweep, tmp_path, monkeypatch):
+def test_rounding_errors_of_the_layout_change_no_byte(sweep, tmp_path, monkeypatch):
     _, table = sweep
     names = ["novelty", "operating_curve", "budget_images"]
     write_plots(table, tmp_path / "1", names=names)
@@ -387,7 +387,7 @@ def test_the_last_bits_of_a_layout_change_no_byte(sweep, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_every_plot_is_made_whatever_the_sweep_lacks(cells, tmp_path):
+def test_every_plot_is_drawn_for_any_incomplete_sweep(cells, tmp_path):
     table = lay(tmp_path, cells)
     for name, paint in painters().items():
         figure = paint(table)
@@ -409,7 +409,7 @@ def test_many_architectures_with_odd_names_and_many_budgets_are_drawn_as_text(tm
     assert len(figure.axes[0].get_xticks()) <= 12
 
 
-def test_labels_of_the_y_axis_are_no_longer_than_their_panel(sweep):
+def test_axis_labels_fit_their_panel_and_the_page(sweep):
     for name, paint in painters().items():
         figure = paint(sweep[1])
         figure.draw_without_rendering()
@@ -417,15 +417,19 @@ def test_labels_of_the_y_axis_are_no_longer_than_their_panel(sweep):
             if axes.get_ylabel():
                 height = axes.yaxis.label.get_window_extent().height
                 assert height <= axes.get_window_extent().height, (name, axes.get_ylabel())
+            label = axes.xaxis.label.get_window_extent()
+            assert 0 <= label.x0 <= label.x1 <= figure.bbox.width, (name, axes.get_xlabel())
+        for text in (*figure.texts, figure._suptitle):
+            assert text.get_window_extent().x1 <= figure.bbox.width, (name, text.get_text())
         plt.close(figure)
 
 
 def test_unknown_plot_is_refused(sweep, tmp_path):
-    with pytest.raises(UsageError, match="no such plot: nothing"):
+    with pytest.raises(UsageError, match="unknown plot: nothing"):
         write_plots(sweep[1], tmp_path, names=["nothing"])
 
 
 def test_captions_are_plain_text():
-    """They are read as Markdown, as reStructuredText and as text: none has a mark of either."""
+    """Captions are read as Markdown and as reStructuredText: they have no markup of either."""
     for plot in captions.PLOTS:
         assert not set("`*|<>") & set(plot.caption), plot.name

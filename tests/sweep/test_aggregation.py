@@ -1,4 +1,4 @@
-"""The tables of a sweep against tables worked by hand, and every input that is refused."""
+"""The tables of a sweep against values computed by hand, and every input that is refused."""
 
 import csv
 import errno
@@ -35,7 +35,7 @@ def digest(benchmark_dir):
 
 @pytest.fixture
 def sweep(tmp_path, benchmark_dir, digest):
-    """Lays out a sweep of (row, value or evaluation keywords or None) and aggregates it."""
+    """Writes and aggregates a sweep of (row, value or evaluation keywords or None)."""
 
     class Sweep:
         eval_dir, output = tmp_path / "eval", tmp_path / "out"
@@ -67,7 +67,7 @@ def sweep(tmp_path, benchmark_dir, digest):
             with (self.output / name).open(newline="") as stream:
                 return list(csv.DictReader(stream))
 
-        def faults(self, **options):
+        def problems(self, **options):
             with pytest.raises(InputError) as caught:
                 self.run(**options)
             return caught.value.problems
@@ -116,7 +116,7 @@ def test_curves_of_two_architectures_three_regimes_a_missing_seed_and_an_undefin
     assert [two[f"ood_class_agnostic_AR_100_{s}"] for s in ("std", "ci95_low", "ci95_high")] == (
         ["", "", ""]
     )
-    # one of two seeds has no AP_50: the mean is over the other, and n says so
+    # one of two seeds has no AP_50: mean and n are those of the other
     assert (everything["iid_AP_50_mean"], everything["iid_AP_50_n"]) == ("0.6", "1")
     assert everything["iid_AP_50_std"] == ""
     assert everything["iid_AP_50_95_n"] == "2"
@@ -147,8 +147,8 @@ BLOCKS = {
 }  # fmt: skip
 
 
-def stands_at(tree, name):
-    """The number of a summary that a column of the sweep's tables stands for, by its name alone."""
+def value_of(tree, name):
+    """The number in a summary that a column of the sweep's tables reports, by its name alone."""
     prefix = max((p for p in PLACES if name.startswith(f"{p}_")), key=len, default="")
     if not prefix or name in tree["summary"]:
         return tree["summary"][name]
@@ -163,15 +163,15 @@ def stands_at(tree, name):
     return block[BLOCKS.get(key, "decomposition")][key]
 
 
-def test_every_number_is_read_from_its_own_place(sweep, digest):
+def test_every_column_reads_its_own_metric(sweep, digest):
     sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "distinct": True})]).run()
     tree = json.loads((sweep.eval_dir / "m_summary.json").read_text())
     curves, models = sweep.table("learning_curves.csv")[0], sweep.table("models.csv")[0]
     read = {metric.name: number(models[metric.name]) for metric in CURVE_METRICS}
-    assert read == {name: stands_at(tree, name) for name in read}
+    assert read == {name: value_of(tree, name) for name in read}
     assert {name: number(curves[f"{name}_mean"]) for name in read} == read
     shares = [v for name, v in read.items() if not name.startswith("n_") and "joint_AP" not in name]
-    assert len(set(shares)) == len(shares)  # so that none could be taken for another
+    assert len(set(shares)) == len(shares)  # so that no two can be confused
 
     rows = sweep.table("density_curves.csv")
     assert len(rows) == 4 * (3 + 3)  # strata x (splits + bands)
@@ -179,11 +179,11 @@ def test_every_number_is_read_from_its_own_place(sweep, digest):
     for row in rows:
         density = tree["per_split"][row["split"]]["density"]
         strata = density["by_band"][row["band"]] if row["band"] else density["strata"]
-        wanted = strata[row["stratum"]]
+        expected = strata[row["stratum"]]
         for name in ("recall", "species_recall", "image_mean_recall",
                      "image_mean_classification_given_detection_acc"):  # fmt: skip
-            assert number(row[f"{name}_mean"]) == wanted[name]
-            cells.append(wanted[name])
+            assert number(row[f"{name}_mean"]) == expected[name]
+            cells.append(expected[name])
     assert len(set(cells)) == len(cells)
 
     rows = sweep.table("operating_curves.csv")
@@ -231,7 +231,7 @@ def test_differences_within_a_model(sweep):
         assert (rows[GU, name]["mean"], rows[GU, name]["n"]) == ("", "0")
 
 
-def test_identical_prediction_files_are_told_in_table_and_log(sweep, caplog):
+def test_identical_prediction_files_are_reported_in_table_and_log(sweep, caplog):
     def made(iid, ood="x"):
         return {"value": 0.5, "predictions": {"iid_test": iid, "semantic_ood": ood}}
 
@@ -253,7 +253,7 @@ def test_identical_prediction_files_are_told_in_table_and_log(sweep, caplog):
     one, five = sweep.table("learning_curves.csv")
     assert one["identical_predictions"] == "iid_test; semantic_ood"
     assert five["identical_predictions"] == ""
-    assert "the same prediction file on iid_test for m0, m1, m3" in caplog.text
+    assert "identical prediction files on iid_test for m0, m1, m3" in caplog.text
 
 
 def test_seeds_with_the_same_prediction_file_have_no_interval_in_any_table(sweep):
@@ -291,7 +291,7 @@ def test_seeds_with_the_same_prediction_file_have_no_interval_in_any_table(sweep
         assert empty == {"iid_test", "semantic_ood"} & {row["split"] for row in rows}, name
 
 
-def test_a_metric_that_is_undefined_everywhere_is_empty_with_n_0(sweep):
+def test_a_metric_without_any_value_is_empty_with_n_0(sweep):
     gone = {"value": 0.4, "per_split__inat_test__calibration__ECE": None}
     sweep.lay([((f"m{s}", "a", GU, "1", s), gone) for s in range(3)])
     sweep.run()
@@ -300,7 +300,7 @@ def test_a_metric_that_is_undefined_everywhere_is_empty_with_n_0(sweep):
     assert row["iid_ECE_n"] == "3"
 
 
-def test_split_that_was_not_evaluated_leaves_its_columns_empty(sweep):
+def test_columns_of_a_split_that_was_not_evaluated_are_empty(sweep):
     only = {"value": 0.4, "splits": ("iid_test",)}
     sweep.lay([(("m", "a", TA, "1", 0), only)])
     sweep.run()
@@ -408,11 +408,11 @@ def test_exact_budgets_come_from_the_training_annotations(sweep, tmp_path):
     one, five = sweep.table("budget_curves.csv")
     # t0: 5 trained boxes on 3 images; t1: 2 on 2
     assert (one["n_images"], one["n_specimens"], one["source"]) == ("2.5", "3.5", "exact")
-    assert five["source"] == "expected"  # one seed does not say
+    assert five["source"] == "expected"  # one of two seeds has no training annotations
     assert set(table.inputs.train_annotations) == {"m0", "m1", "m2"}
 
 
-def test_training_annotations_that_cannot_be_read_are_told_with_the_rest(sweep, tmp_path):
+def test_unreadable_training_annotations_are_reported_with_all_problems(sweep, tmp_path):
     (tmp_path / "bad.json").write_text("{")
     sweep.lay(
         [
@@ -421,7 +421,7 @@ def test_training_annotations_that_cannot_be_read_are_told_with_the_rest(sweep, 
         ],
         header="model_name,architecture,regime,k_or_p,seed,train_annotations",
     )
-    assert sorted(p.kind for p in sweep.faults()) == ["missing-summary", "not-coco", "unreadable"]
+    assert sorted(p.kind for p in sweep.problems()) == ["missing-summary", "not-coco", "unreadable"]
 
 
 def test_budget_is_unknown_without_training_annotations(sweep, tmp_path, benchmark_dir):
@@ -438,7 +438,7 @@ def test_budget_is_unknown_without_training_annotations(sweep, tmp_path, benchma
     assert row[f"{HEADLINE[0]}_mean"] == "0.5"
 
 
-def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
+def test_all_problems_of_the_summaries_are_raised_at_once(sweep, digest):
     names = ("ok0", "ok1", "gone", "cut", "old", "alien", "copy", "loose", "odd")
     sweep.lay([((n, "a", GU, str(k), 0), 0.5) for k, n in enumerate(names, start=1)])
     path = {n: sweep.eval_dir / f"{n}_summary.json" for n in names}
@@ -455,7 +455,7 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
         sweep.eval_dir, evaluation("loose", benchmark=digest, config__iou_threshold=0.3)
     )
     path["odd"].write_text('{"schema_version": 2, "model": "odd"}')
-    problems = {p.kind: p for p in sweep.faults()}
+    problems = {p.kind: p for p in sweep.problems()}
     assert set(problems) == {
         "missing-summary", "not-json", "schema-version", "other-benchmark", "other-model",
         "other-options", "not-a-summary",
@@ -467,17 +467,17 @@ def test_every_fault_of_the_summaries_comes_in_one_message(sweep, digest):
     assert problems["other-options"].field == "config.iou_threshold"
     assert "evaluate the model again" in problems["schema-version"].cause
     assert not sweep.output.exists()
-    # leaving out what is missing forgives nothing else
-    assert "missing-summary" not in {p.kind for p in sweep.faults(allow_missing=True)}
+    # allow_missing does not ignore other problems
+    assert "missing-summary" not in {p.kind for p in sweep.problems(allow_missing=True)}
 
 
-def test_another_version_that_would_still_parse_is_refused(sweep):
+def test_another_schema_version_is_refused(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "schema_version": 3})])
-    (problem,) = sweep.faults()
+    (problem,) = sweep.problems()
     assert (problem.kind, problem.found) == ("schema-version", "schema_version 3")
 
 
-def test_summaries_that_are_not_in_the_manifest_are_listed_and_left_out(sweep, digest):
+def test_summaries_that_are_not_in_the_manifest_are_listed_and_not_used(sweep, digest):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
     write_evaluation(sweep.eval_dir, evaluation("other", 0.9, benchmark=digest))
     write_evaluation(sweep.eval_dir, evaluation("more", 0.9, benchmark=digest), nested=True)
@@ -486,35 +486,35 @@ def test_summaries_that_are_not_in_the_manifest_are_listed_and_left_out(sweep, d
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
 
 
-def test_summaries_in_a_folder_a_model_and_beside_each_other(sweep, digest):
+def test_summaries_are_read_from_one_folder_or_one_per_model(sweep, digest):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
     item = evaluation("m", 0.5, benchmark=digest)
     write_evaluation(sweep.eval_dir, item, nested=True)
-    sweep.run()  # the same twice is no doubt
+    sweep.run()  # two equal copies are not ambiguous
     write_evaluation(sweep.eval_dir, evaluation("m", 0.6, benchmark=digest), nested=True)
-    (problem,) = sweep.faults()
+    (problem,) = sweep.problems()
     assert problem.kind == "duplicate-summary"
     (sweep.eval_dir / "m_summary.json").unlink()
     sweep.run()
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.6"
 
 
-def test_nothing_evaluated_is_an_error_even_when_models_may_be_missing(sweep):
+def test_no_summary_at_all_is_an_error_even_with_allow_missing(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), None)])
-    (problem,) = sweep.faults(allow_missing=True)
+    (problem,) = sweep.problems(allow_missing=True)
     assert problem.kind == "no-summary"
 
 
-def test_model_that_is_left_out_is_missing_even_with_a_summary(sweep):
+def test_an_excluded_model_is_missing_even_with_a_summary(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "1", 1), 0.9)])
     table = sweep.run(allow_missing=True, exclude=["n"])
     assert [m.model for m in table.missing] == ["n"]
     assert table.unlisted_summaries == []
     assert sweep.table("learning_curves.csv")[0]["iid_AP_50_mean"] == "0.5"
-    assert [p.kind for p in sweep.faults(exclude=["n"])] == ["missing-summary"]
+    assert [p.kind for p in sweep.problems(exclude=["n"])] == ["missing-summary"]
 
 
-def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):
+def test_missing_cells_are_listed_with_and_without_a_row_in_the_manifest(sweep):
     sweep.lay(
         [
             (("a0", "a", GU, "1", 0), 0.5),
@@ -531,7 +531,7 @@ def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):
         ("b", "5", 0, ""),
         ("b", "5", 1, ""),
     ]
-    # a condition of the manifest keeps its row; one that it does not name has none
+    # every condition of the manifest has a row, and no other
     assert [(r.architecture, r.k_or_p, r.seeds) for r in table.learning_curves] == [
         ("a", "1", [0, 1]),
         ("a", "5", [0]),
@@ -539,7 +539,7 @@ def test_missing_cells_are_listed_whether_the_manifest_names_them_or_not(sweep):
     ]
 
 
-def test_condition_without_any_result_keeps_an_empty_row(sweep):
+def test_a_condition_without_results_has_an_empty_row(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5), (("n", "a", GU, "5", 0), None)])
     sweep.run(allow_missing=True)
     row = sweep.table("learning_curves.csv")[1]
@@ -547,18 +547,18 @@ def test_condition_without_any_result_keeps_an_empty_row(sweep):
     assert row["missing_models"] == "n"
 
 
-def test_a_failure_leaves_no_earlier_aggregate_behind(sweep):
+def test_a_failure_removes_the_tables_of_an_earlier_aggregation(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
     sweep.run()
     assert sorted(p.name for p in sweep.output.iterdir()) == sorted(tables.FILES)
     (sweep.output / "notes.txt").write_text("mine")
     (sweep.eval_dir / "m_summary.json").write_text("{")
-    sweep.faults()
+    sweep.problems()
     assert [p.name for p in sweep.output.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize("at", range(len(tables.FILES)))
-def test_a_disk_that_is_full_at_any_file_leaves_no_table(sweep, monkeypatch, at):
+def test_a_full_disk_leaves_no_partial_tables(sweep, monkeypatch, at):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
     sweep.run()
     old = {p.name: p.read_bytes() for p in sweep.output.iterdir()}
@@ -582,7 +582,7 @@ def test_a_disk_that_is_full_at_any_file_leaves_no_table(sweep, monkeypatch, at)
     assert list(sweep.output.iterdir()) == []
 
 
-def test_neither_order_nor_place_changes_a_byte(sweep, tmp_path):
+def test_row_order_and_folder_change_no_byte(sweep, tmp_path):
     cells = [((f"m{k}{s}", "a", GU, k, s), 0.1 * s + 0.3) for k in ("1", "5") for s in range(3)]
     sweep.lay(cells).run()
     first = {p.name: p.read_bytes() for p in sweep.output.iterdir()}
@@ -626,20 +626,20 @@ def test_aggregated_json_follows_its_schema_and_reads_back(sweep):
 def test_conditions_of_rows_are_those_of_the_manifest(sweep):
     cells = [(("g", "a", GU, "all", 0), 0.5), (("i", "a", IN, "0.10", 0), 0.5)]
     table = sweep.lay([*cells, (("t", "b", TA, "5.0", 0), 0.5)]).run()
-    wanted = [entry.condition for entry in read_manifest(sweep.manifest).in_table_order()]
-    assert [row.condition for row in table.learning_curves] == wanted
-    assert [row.condition for row in table.budget_curves] == wanted
-    assert [row.condition for row in table.models] == wanted
-    assert {row.condition for row in table.target_vs_nontarget} == {wanted[2]}
-    assert [str(condition) for condition in wanted] == [
+    expected = [entry.condition for entry in read_manifest(sweep.manifest).in_table_order()]
+    assert [row.condition for row in table.learning_curves] == expected
+    assert [row.condition for row in table.budget_curves] == expected
+    assert [row.condition for row in table.models] == expected
+    assert {row.condition for row in table.target_vs_nontarget} == {expected[2]}
+    assert [str(condition) for condition in expected] == [
         "a global_uniform k=all", "a incremental_natural p=0.1",
         "b incremental_uniform_targets k=5",
     ]  # fmt: skip
 
 
-def test_text_that_a_spreadsheet_would_run_is_refused(sweep):
+def test_text_that_a_spreadsheet_would_execute_is_refused(sweep):
     sweep.lay([(("=1+1", "@a", GU, "1", 0), 0.5)])
-    assert [p.field for p in sweep.faults()] == ["model_name", "architecture"]
+    assert [p.field for p in sweep.problems()] == ["model_name", "architecture"]
 
 
 def test_names_that_look_like_values_stay_names(sweep):
@@ -650,9 +650,9 @@ def test_names_that_look_like_values_stay_names(sweep):
     assert [r["model"] for r in sweep.table("models.csv")] == list(names)
 
 
-def test_the_verb_gives_the_same_bytes_as_the_call(sweep, tmp_path):
+def test_the_command_writes_the_same_bytes_as_the_function(sweep, tmp_path):
     sweep.lay([((f"m{s}", "a", GU, "1", s), 0.2) for s in range(2)]).run()
-    out = tmp_path / "verb"
+    out = tmp_path / "command"
     call = [
         "aggregate", "--eval-dir", sweep.eval_dir, "--manifest", sweep.manifest,
         "--benchmark-dir", sweep.benchmark, "--output-dir", out,
@@ -663,7 +663,7 @@ def test_the_verb_gives_the_same_bytes_as_the_call(sweep, tmp_path):
         assert (out / name).read_bytes() == (sweep.output / name).read_bytes()
 
 
-def test_the_verb_ends_with_1_and_one_message_on_faulty_inputs(sweep, capsys):
+def test_the_command_exits_with_1_and_one_message_on_invalid_inputs(sweep, capsys):
     sweep.lay([(("m", "a", GU, "1", 0), None)])
     with pytest.raises(SystemExit) as stop:
         main(

@@ -1,4 +1,4 @@
-"""Metrics of the user's own: what their file may hold, and where their numbers go."""
+"""Custom metrics: valid and invalid files, and the columns of their numbers."""
 
 import csv
 
@@ -20,11 +20,11 @@ ROWS = [
 
 
 @pytest.fixture
-def own(tmp_path):
-    """Writes a file of own metrics; its path."""
+def custom(tmp_path):
+    """Writes a file of custom metrics and returns its path."""
 
     def write(text):
-        path = tmp_path / "own.py"
+        path = tmp_path / "custom.py"
         path.write_text(text)
         return path
 
@@ -33,7 +33,7 @@ def own(tmp_path):
 
 @pytest.fixture
 def aggregated(tmp_path):
-    """Aggregates three models with the own metrics at a path; the folder of the tables."""
+    """Aggregates three models with the custom metrics at a path; returns the tables' folder."""
     benchmark = write_benchmark(tmp_path / "benchmark")
     digests = load_benchmark(benchmark).digests
     (tmp_path / "eval").mkdir()
@@ -64,9 +64,9 @@ def table(path):
         return list(csv.DictReader(stream))
 
 
-def test_numbers_become_columns_with_mean_and_n(own, aggregated):
+def test_numbers_become_columns_with_mean_and_n(custom, aggregated):
     out = aggregated(
-        own("""
+        custom("""
 MADE = {"a": 1.0, "b": 4, "c": None}
 
 def custom_metrics(evaluation):
@@ -86,8 +86,8 @@ def custom_metrics(evaluation):
     assert [bool(rows[m]["custom_only_b"]) for m in "abc"] == [False, True, False]
 
 
-def test_what_was_run_is_on_record(own, aggregated):
-    path = own("def custom_metrics(evaluation): return {}\n")
+def test_the_digest_of_the_file_is_recorded(custom, aggregated):
+    path = custom("def custom_metrics(evaluation): return {}\n")
     table = load_tables(aggregated(path) / "aggregated.json")
     assert table.inputs.options["custom_metrics"] == load_custom_metrics(path).digest
 
@@ -105,11 +105,11 @@ def test_what_was_run_is_on_record(own, aggregated):
         ("evaluation.nothing", "no attribute"),
     ],
 )
-def test_every_model_whose_numbers_are_none_is_named(own, aggregated, returned, found):
-    fault = aggregated(own(f"def custom_metrics(evaluation): return {returned}\n"), code=1)
-    assert isinstance(fault, InputError)
-    assert [p.record for p in fault.problems] == ["model 'a'", "model 'b'", "model 'c'"]
-    assert all(found in p.found for p in fault.problems)
+def test_every_model_with_an_invalid_result_is_named(custom, aggregated, returned, found):
+    error = aggregated(custom(f"def custom_metrics(evaluation): return {returned}\n"), code=1)
+    assert isinstance(error, InputError)
+    assert [p.record for p in error.problems] == ["model 'a'", "model 'b'", "model 'c'"]
+    assert all(found in p.found for p in error.problems)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ def test_every_model_whose_numbers_are_none_is_named(own, aggregated, returned, 
         ("import no_such_module", "ModuleNotFoundError"),
     ],
 )
-def test_files_that_define_nothing(own, text, found):
+def test_files_without_the_function_are_refused(custom, text, found):
     with pytest.raises(InputError, match=found):
-        load_custom_metrics(own(text))
+        load_custom_metrics(custom(text))
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         load_custom_metrics(tmp_path / "none.py")

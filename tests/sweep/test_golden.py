@@ -1,4 +1,4 @@
-"""The same inputs give the same bytes: those that are kept here, and under any surroundings."""
+"""The same inputs give the same bytes: the stored ones, in every environment."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ SCRIPT = HERE / "sweep.py"
 
 
 def run(folder, *options, **environment):
-    """Run the sweep in a process of its own; returns {name: digest} and what it said."""
+    """Run the sweep in its own process; returns {name: digest} and standard error."""
     done = subprocess.run(
         [sys.executable, SCRIPT, folder, *options],
         capture_output=True,
@@ -27,7 +27,7 @@ def run(folder, *options, **environment):
 
 
 def test_golden_sweep(tmp_path):
-    """If this fails after a change meant to change numbers: sweep.py --renew, and say so."""
+    """After an intended change of results: sweep.py --renew, and say so in the commit."""
     found, _ = run(tmp_path)
     for path in HERE.glob("expected/*.csv"):
         (made,) = tmp_path.rglob(f"results/**/{path.name}")
@@ -37,7 +37,7 @@ def test_golden_sweep(tmp_path):
 
 
 def dispatched():
-    """Features of this processor for which numpy has code of its own, the plainest first."""
+    """Features of this processor for which numpy has special code, the oldest first."""
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
     return [name for name in __cpu_dispatch__ if __cpu_features__[name]]
@@ -45,13 +45,13 @@ def dispatched():
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory):
-    """A larger sweep, whose sums are long enough to be added up in different ways."""
+    """A larger sweep, with sums long enough to depend on the order of addition."""
     found, _ = run(tmp_path_factory.mktemp("usual"), "--size", "30", "--plots")
     assert len(found) > 60
     return found
 
 
-SURROUNDINGS = {
+ENVIRONMENTS = {
     "another hash seed": {"PYTHONHASHSEED": "1"},
     "a third hash seed": {"PYTHONHASHSEED": "4294967295"},
     "another locale": {"LC_ALL": "C", "LANG": "tr_TR.UTF-8"},
@@ -67,11 +67,13 @@ SURROUNDINGS = {
 WITH_PLOTS = ("another hash seed", "another locale", "numpy without any features")
 
 
-@pytest.mark.parametrize("name", SURROUNDINGS)
-def test_same_bytes_under_other_surroundings(usual, tmp_path, name):
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_same_bytes_in_other_environments(usual, tmp_path, name):
     plots = ["--plots"] if name in WITH_PLOTS else []
-    found, said = run(tmp_path, "--size", "30", *plots, **SURROUNDINGS[name])
-    assert "NPY_DISABLE_CPU_FEATURES" not in said  # numpy warns of features that it cannot disable
+    found, errors = run(tmp_path, "--size", "30", *plots, **ENVIRONMENTS[name])
+    assert (
+        "NPY_DISABLE_CPU_FEATURES" not in errors
+    )  # numpy warns of features that it cannot disable
     assert {name.endswith(".svg") for name in found} == {False, *map(bool, plots)}
     assert found == {name: digest for name, digest in usual.items() if name in found}
     assert len(found) == len(usual) - (0 if plots else 2)
@@ -83,8 +85,8 @@ def test_same_bytes_in_another_folder_and_order(usual, tmp_path):
     assert found == usual
 
 
-def test_the_layout_leaves_no_last_bits_of_its_solver(tmp_path):
-    """They follow addresses in memory; names in an SVG are made from them."""
+def test_positions_of_the_layout_are_rounded(tmp_path):
+    """Their last bits depend on memory addresses, and names in an SVG depend on them."""
     from benchmark_eval.report.figures import house_style, panels, save
 
     with house_style():

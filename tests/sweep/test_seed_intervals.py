@@ -1,4 +1,4 @@
-"""The shares of wrong verdicts that report and docs quote are those of the rules themselves."""
+"""The rates of false verdicts in report and docs are those of the rules."""
 
 import importlib.util
 import re
@@ -21,21 +21,21 @@ def script():
     return module
 
 
-def test_how_often_chance_alone_speaks(script):
+def test_rates_of_false_verdicts(script):
     means, differences = script.errors(20_000, np.random.default_rng(0), 3)
-    # four standard errors of a share of 20,000 draws
+    # four standard errors of a rate over 20,000 draws
     assert means == pytest.approx(FALSE_OVER_MEANS, abs=0.002)
     assert differences == pytest.approx(FALSE_OVER_DIFFERENCES, abs=0.006)
 
 
-def test_how_much_too_high_the_best_of_equal_conditions_looks(script):
+def test_bias_of_the_best_of_equal_conditions(script):
     high, half, held = script.best(10_000, np.random.default_rng(0), 17)
     page = (ROOT / "docs/questions/data-efficiency.md").read_text()
-    told = re.search(
+    stated = re.search(
         r"lies (\d\.\d+) standard deviations.* the (\d\.\d+)\n.*in (\d+) %", page, re.S
     )
-    assert high == pytest.approx(float(told[1]), abs=0.02)
-    assert half == pytest.approx(float(told[2]), abs=0.06)
-    assert held == pytest.approx(float(told[3]) / 100, abs=0.02)
-    # one condition alone is not too high
+    assert high == pytest.approx(float(stated[1]), abs=0.02)
+    assert half == pytest.approx(float(stated[2]), abs=0.06)
+    assert held == pytest.approx(float(stated[3]) / 100, abs=0.02)
+    # one condition alone has no bias
     assert script.best(10_000, np.random.default_rng(0), 1)[0] == pytest.approx(0.0, abs=0.03)

@@ -1,4 +1,4 @@
-"""Means, spreads and intervals over seeds, against values worked by hand."""
+"""Means, standard deviations and intervals over seeds, against values computed by hand."""
 
 import math
 import statistics
@@ -20,12 +20,12 @@ def test_three_seeds():
     assert e.ci95_high == pytest.approx(0.54 + 4.302652729749464 * 0.04 / math.sqrt(3), abs=1e-12)
 
 
-def test_one_seed_has_a_mean_and_nothing_else():
+def test_one_seed_has_a_mean_only():
     e = estimate([0.5])
     assert (e.mean, e.std, e.n, e.ci95_low, e.ci95_high) == (0.5, None, 1, None, None)
 
 
-def test_undefined_values_are_left_out_and_counted_out():
+def test_undefined_values_enter_neither_mean_nor_n():
     e = estimate([0.2, None, 0.4])
     assert (e.n, e.mean) == (2, pytest.approx(0.3))
     assert e.std == pytest.approx(0.1414, abs=5e-5)
@@ -38,13 +38,13 @@ def test_zero_is_a_value():
     assert estimate([0.0]).mean == 0.0
 
 
-def test_plain_means_leave_out_what_is_undefined():
+def test_plain_means_skip_undefined_values():
     assert mean_of([0.2, None]) == 0.2
     assert mean_of([None]) is None
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=9), st.randoms())
-def test_any_order_of_seeds_gives_the_same_bits(values, random):
+def test_the_order_of_seeds_changes_no_bit(values, random):
     shuffled = list(values)
     random.shuffle(shuffled)
     e = estimate(values)

@@ -1,4 +1,4 @@
-"""One module a family of plots. Each function takes the tables and returns a figure.
+"""One module per family of plots. Each function takes the tables and returns a figure.
 
-Nothing is computed in here: a number that is drawn stands in a table.
+Every number in a figure comes from the tables.
 """

@@ -1,4 +1,4 @@
-"""Plots of each architecture's best condition: confidence cuts and density strata."""
+"""Plots of each architecture's best condition: confidence thresholds and density strata."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmark_eval.sweep.best import best_threshold
 from benchmark_eval.sweep.summaries import DISJOINT_STRATA
 from benchmark_eval.sweep.tables import Aggregated, DensityRow, OperatingRow
 
-CUTS = {
+CURVES = {
     "precision": "precision",
-    "recall": "recall (found)",
-    "species_recall": "found and named right",
-    "F1": "F1",
+    "recall": "detection recall",
+    "species_recall": "species recall (detected and correctly identified)",
+    "F1": "F1 of precision and detection recall",
 }
 
 
@@ -26,24 +26,24 @@ def _heading(row: OperatingRow, look: Lookup) -> str:
 
 
 def operating(table: Aggregated) -> Figure:
-    """What a user gets at each confidence cut, on each split."""
-    title = "What a confidence cut leaves, best condition of each architecture"
+    """Precision, recall and F1 at each confidence threshold, on each split."""
+    title = "Results by confidence threshold (best condition of each architecture)"
     rows = table.operating_curves
     if not rows:
-        return figures.blank(title, "No condition has a defined AP in distribution.")
+        return figures.blank(title, "AP in distribution is undefined for every condition.")
     look = Lookup(table)
     names = list(dict.fromkeys(row.architecture for row in rows))
     splits = [split for split in TEST_SPLITS if any(row.split == split for row in rows)]
     styles = [
         figures.Look(text, figures.PALETTE[at], "", figures.DASHES[at])
-        for at, text in enumerate(CUTS.values())
+        for at, text in enumerate(CURVES.values())
     ]
     figure, axes = figures.panels(len(splits), len(names), height=2.1)
     for line, split in zip(axes, splits, strict=True):
         for panel, name in zip(line, names, strict=True):
             cells = [row for row in rows if (row.architecture, row.split) == (name, split)]
-            for style, key in zip(styles, CUTS, strict=True):
-                _cut_line(panel, cells, key, style)
+            for style, key in zip(styles, CURVES, strict=True):
+                _curve(panel, cells, key, style)
             chosen = best_threshold(table, name)
             if chosen is not None:
                 panel.axvline(
@@ -51,32 +51,30 @@ def operating(table: Aggregated) -> Figure:
                     color="#555555",
                     linewidth=1,
                     linestyle=(0, (4, 3)),
-                    label=f"best cut|{name}|{split}",
+                    label=f"best threshold|{name}|{split}",
                 )
             panel.set_xlim(0, 1)
             panel.set_ylim(-0.02, 1.02)
             if line is axes[0]:
                 panel.set_title(_heading(cells[0], look))
-        line[0].set_ylabel("share")
+        line[0].set_ylabel("fraction")
         figures.row_label(line[-1], SPLIT_LABEL[split])
     for panel in axes[-1]:
-        panel.set_xlabel("confidence cut")
+        panel.set_xlabel("confidence threshold")
     complete = max(row.metrics["recall"].n for row in rows)
     figures.headings(
         figure,
         title,
         styles,
-        f"Boxes below the cut are put aside; crowd regions count neither for nor against. Line: "
+        "Detections below the threshold are removed; those on crowd regions are ignored. Line: "
         f"mean over seeds, drawn where all n = {complete} have a value.\n"
-        "Upright dashes: the cut with the highest mean F1 in distribution, on every split. "
-        "No species of the unseen split can be named right.",
+        "Dashed vertical line: the threshold with the highest mean F1 in distribution, on every "
+        "split. Species recall is 0 on unseen species by construction.",
     )
     return figure
 
 
-def _cut_line(
-    panel: figures.Axes, cells: list[OperatingRow], key: str, style: figures.Look
-) -> None:
+def _curve(panel: figures.Axes, cells: list[OperatingRow], key: str, style: figures.Look) -> None:
     first = cells[0]
     complete = first.metrics["recall"].n
     drawn = [
@@ -92,20 +90,22 @@ def _cut_line(
         color=style.color,
         linestyle=style.dash,
         linewidth=1.7,
-        label=f"cut|{first.architecture}|{first.split}|{key}",
+        label=f"threshold|{first.architecture}|{first.split}|{key}",
     )
 
 
-FOUND = "image_mean_recall"
-NAMED = "image_mean_classification_given_detection_acc"
+DETECTION_RECALL = "image_mean_recall"
+SPECIES_ACCURACY = "image_mean_classification_given_detection_acc"
+_WITH_TRUE_POSITIVE = "Every image with a true positive (their number: mean over seeds)"
 
 
 def density(table: Aggregated, metric: str) -> Figure:
-    """Finding (``FOUND``) or naming (``NAMED``) by specimens on the image."""
-    title = {
-        FOUND: "Found, by specimens on the image (best condition of each architecture)",
-        NAMED: "Named right of those found, by specimens on the image (best condition)",
+    """``DETECTION_RECALL`` or ``SPECIES_ACCURACY`` by number of specimens on the image."""
+    name_of_metric = {
+        DETECTION_RECALL: "Detection recall",
+        SPECIES_ACCURACY: "Species accuracy given detection",
     }[metric]
+    title = f"{name_of_metric} by specimens on the image (best condition of each architecture)"
     look = Lookup(table)
     chosen = {row.condition for row in table.operating_curves}
     rows = [
@@ -114,12 +114,12 @@ def density(table: Aggregated, metric: str) -> Figure:
         if row.condition in chosen and row.stratum in DISJOINT_STRATA
     ]
     columns = [("iid_test", ""), ("inat_test", "")]
-    if metric == FOUND:
+    if metric == DETECTION_RECALL:
         columns += [("semantic_ood", band) for band in ("", *BAND_LABEL)]
     columns = [at for at in columns if any((row.split, row.band) == at for row in rows)]
     complete = max((row.metrics[metric].n for row in rows), default=0)
     if not columns or not complete:
-        return figures.blank(title, "Not defined for any model of this sweep.")
+        return figures.blank(title, "Undefined for every model of this sweep.")
     names = list(dict.fromkeys(row.architecture for row in rows))
     most = {
         name: max(row.metrics[metric].n for row in rows if row.architecture == name)
@@ -161,25 +161,30 @@ def density(table: Aggregated, metric: str) -> Figure:
             f"{SPLIT_LABEL[split]},\n{BAND_LABEL[band]}" if band else SPLIT_LABEL[split]
         )
     figures.fit_y(axes[0], figures.extent(drawn), 0.0, 1.0)
-    axes[0][0].set_ylabel("share, mean over images")
-    counted = {FOUND: "number of images", NAMED: "images with a hit, mean over seeds, of all"}
+    short_name = name_of_metric.removesuffix(" given detection").lower()
+    axes[0][0].set_ylabel(f"{short_name},\nmean over images")
+    counted = {
+        DETECTION_RECALL: "number of images",
+        SPECIES_ACCURACY: "images with a true positive, of all",
+    }
     axes[0][len(columns) // 2].set_xlabel(f"specimens on the image ({counted[metric]})")
     figures.headings(
         figure,
         title,
         styles if len(names) > 1 else [],
-        f"Every image{' with a hit' * (metric == NAMED)} counts once. Faint dots: seeds. Marker: "
-        f"their mean, n = {complete} unless another is written. Bar: 95 % interval over seeds, "
-        "cut at the edge of the panel.",
+        ("Every image" if metric == DETECTION_RECALL else _WITH_TRUE_POSITIVE)
+        + " has the same weight. "
+        f"Faint dots: seeds. Marker: their mean, n = {complete} unless stated.\n"
+        "Bar: 95 % interval over seeds, truncated at the panel's edge.",
     )
     return figure
 
 
 def _images(rows: list[DensityRow], metric: str) -> str:
-    """How many images of a stratum a mean over images has, over all that is drawn."""
+    """The number of images in a stratum's mean over images, for all that is drawn."""
     if not rows:
         return "0"
-    if metric == FOUND:
+    if metric == DETECTION_RECALL:
         return f"{rows[0].n_images:,}"
     means = [row.metrics["n_images_with_tp"].mean or 0.0 for row in rows]
     ends = dict.fromkeys(f"{end:,.0f}" for end in (min(means), max(means)))

@@ -1,4 +1,4 @@
-"""Panels with a budget axis: what most plots of a sweep are made of."""
+"""Panels with a budget axis, which most plots of a sweep consist of."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from benchmark_eval.sweep.tables import Aggregated
 
 
 def _card_range(table: Aggregated, metric: str) -> tuple[float, float] | None:
-    """The card's range of a metric; None where this sweep measures it at another IoU."""
+    """The card's range of a metric; None if this sweep measures it at another IoU."""
     same = metric.endswith("AP_50") or table.inputs.options.get("iou_threshold") == CARD_IOU
     return CARD_RANGES.get(metric) if same else None
 
 
 def _on_card(look: Lookup, metrics: Sequence[str]) -> bool:
-    """Whether a box is drawn: there are ranges, and a budget that they stand at."""
+    """Whether the card's range is drawn: there is one, and a condition with all training data."""
     full = any(FULL_DATA.get(regime) in look.budgets[regime] for regime in look.regimes)
     return full and any(_card_range(look.table, metric) for metric in metrics)
 
 
 def reading_note(complete: int, card: bool = False) -> str:
-    """How to read seeds, mean, interval and n; ``complete`` is the usual n."""
+    """The note on seeds, mean, interval and n; ``complete`` is the usual n."""
     if complete < 2:
-        text = "Each point: one seed (n = 1), so there is no interval. Budgets are evenly spaced."
+        text = "Each point: one seed (n = 1), without an interval. Budgets are evenly spaced."
     else:
         text = (
-            f"Faint dots: seeds. Marker: their mean, n = {complete} unless another is written. "
-            "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
-            "Budgets are evenly spaced."
+            f"Faint dots: seeds. Marker: their mean, n = {complete} unless stated. Bar: 95 % "
+            "interval of the mean over seeds (Student's t), truncated at the panel's edge. Budgets "
+            "are evenly spaced."
         )
-    return f"{text}\nBox: {CARD}." if card else text
+    return f"{text}\nShaded box: {CARD}." if card else text
 
 
 def _card_entry(card: bool, where: str = "") -> list[Patch]:
@@ -48,14 +48,14 @@ def _card_entry(card: bool, where: str = "") -> list[Patch]:
 def by_architecture(
     table: Aggregated, metrics: Sequence[str], title: str, base: float = 0.0
 ) -> Figure:
-    """A row of panels a metric, a column a regime, a line an architecture.
+    """One row of panels per metric, one column per regime, one line per architecture.
 
-    The y axis holds ``base``: 0, or what the metric is at chance.
+    The y axis includes ``base``: 0, or the metric's value at chance.
     """
     look = Lookup(table)
     complete = look.seeds(metrics)
     if not complete:
-        return figures.blank(title, "Not defined for any model of this sweep.")
+        return figures.blank(title, "Undefined for every model of this sweep.")
     styles = figures.looks([look.counted(name, metrics) for name in look.architectures])
     figure, axes = figures.panels(
         len(metrics), len(look.regimes), height=3.2 if len(metrics) == 1 else 2.7, share_y=False
@@ -83,12 +83,12 @@ def by_architecture(
 def by_part(
     table: Aggregated, parts: Sequence[tuple[str, str]], title: str, y_label: str
 ) -> Figure:
-    """A row of panels an architecture, a column a regime, a line a part (metric, label)."""
+    """One row of panels per architecture, one column per regime, one line per (metric, label)."""
     look = Lookup(table)
     metrics = [metric for metric, _ in parts]
     complete = look.seeds(metrics)
     if not complete:
-        return figures.blank(title, "Not defined for any model of this sweep.")
+        return figures.blank(title, "Undefined for every model of this sweep.")
     styles = figures.looks([label for _, label in parts])
     figure, axes = figures.panels(len(look.architectures), len(look.regimes), height=2.2)
     drawn: list[Series] = []
@@ -131,7 +131,7 @@ def _draw_lines(
     styles: Sequence[figures.Look],
     metrics: Sequence[str],
 ) -> list[Series]:
-    """Draw (architecture, metric) lines beside each other; n is complete at its usual value."""
+    """Draw one line per (architecture, metric), next to each other."""
     drawn = []
     for (name, metric), style, shift in zip(shown, styles, figures.shifts(len(shown)), strict=True):
         series = look.series(name, regime, metric)
@@ -144,7 +144,7 @@ def _draw_lines(
 def _card(
     line: Sequence[Axes], look: Lookup, metric: str, color: str = figures.GREY
 ) -> list[float]:
-    """Draw the card's range where a regime has all training data; returns what must fit."""
+    """Draw the card's range at all training data; returns the values that must fit the axis."""
     span = _card_range(look.table, metric)
     shown: list[float] = []
     for panel, regime in zip(line, look.regimes, strict=True):

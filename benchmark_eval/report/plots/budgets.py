@@ -1,4 +1,4 @@
-"""All regimes on one axis: what a distinct training image, or a specimen, buys."""
+"""All regimes on one axis: metrics by number of training images or specimens."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LABEL = {
 
 
 def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
-    """Headline metrics over the cost of a condition: a row an architecture, a line a regime."""
+    """Headline metrics by cost: one row per architecture, one line per regime."""
     title = {
-        "n_images": "All regimes by distinct training images",
-        "n_specimens": "All regimes by annotated training specimens",
+        "n_images": "All regimes by number of training images",
+        "n_specimens": "All regimes by number of training specimens",
     }[unit]
     rows = [row for row in table.budget_curves if getattr(row, unit)]
     complete = max((row.headline[m].n for row in rows for m in HEADLINE), default=0)
     if not complete:
         return figures.blank(
-            title, "No budget is known: neither train.json nor training annotations were there."
+            title, "Budgets are unknown: there is no train.json and no training annotations."
         )
     look = Lookup(table)
     styles = dict(zip(look.regimes, figures.looks(look.regimes), strict=True))
@@ -54,17 +54,16 @@ def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
             figures.row_label(line[-1], look.short(name))
     sources = {row.source for row in rows}
     note = {
-        frozenset({"exact"}): "Costs are counted in each condition's training annotations.",
-        frozenset({"expected"}): "Costs are expected values over the random draw of images.",
-    }.get(frozenset(sources), "Costs are counted where training annotations are given, "
-          "else expected values.")  # fmt: skip
+        frozenset({"exact"}): "Numbers are counted in each condition's training annotations.",
+        frozenset({"expected"}): "Numbers are expected values over the random draw of images.",
+    }.get(frozenset(sources), "Numbers are counted where training annotations are given, "
+        "otherwise expected values.")  # fmt: skip
     figures.headings(
         figure,
         title,
         list(styles.values()),
-        f"Marker: mean over seeds (n = {complete} where all were evaluated). "
-        "Bar: 95 % interval of the mean (Student's t), cut at the edge of the panel. "
-        f"Faint dots: seeds.\n{note}",
+        f"Faint dots: seeds. Marker: their mean (n = {complete} if all were evaluated). Bar: 95 % "
+        f"interval of the mean over seeds (Student's t), truncated at the panel's edge.\n{note}",
     )
     return figure
 
@@ -72,7 +71,7 @@ def cost(table: Aggregated, unit: Literal["n_images", "n_specimens"]) -> Figure:
 def _draw(
     panel: Axes, cells: list[BudgetRow], unit: str, metric: str, style: figures.Look
 ) -> list[float]:
-    """A line over cost; conditions of equal cost stand in budget order."""
+    """A line over cost; conditions of equal cost are in budget order."""
     if not cells:
         return []
     means = [row.headline[metric].mean or 0.0 for row in cells]
@@ -134,7 +133,7 @@ def _log_axis(panels: list[Axes], values: list[float], label: str) -> None:
     shown = [t for t in ticks if low / 1.3 <= t <= high * 1.3]
     while len(shown) > 6:
         shown = shown[::2]
-    if len(shown) < 2:  # costs close to each other: they are their own ticks
+    if len(shown) < 2:  # costs close to each other become ticks themselves
         shown = [low, high] if high > 1.5 * low else [high]
     for panel in panels:
         panel.set_xscale("log")

@@ -12,44 +12,44 @@ from benchmark_eval.sweep.tables import Aggregated
 
 
 def learning(table: Aggregated, metric: str) -> Figure:
-    """A learning curve per regime of one metric."""
+    """Learning curves of one metric, by regime."""
     return by_architecture(table, [metric], BY_NAME[metric].label)
 
 
 def generalization_gaps(table: Aggregated) -> Figure:
-    """What is lost from curated photographs to field photographs and to unseen species."""
+    """The gaps from in-distribution images to field photographs and to unseen species."""
     return by_architecture(
         table,
         ["photography_robustness_gap_AP_50_shared_species", "species_generalization_gap_AR_100"],
-        "What is lost away from the training distribution",
+        "Gaps from in-distribution images to field photographs and to unseen species",
     )
 
 
 def decomposition(table: Aggregated, split: str) -> Figure:
-    """Finding, naming what was found, and both."""
+    """Detection recall, species accuracy given detection, and their product."""
     prefix = SPLIT_PREFIX[split]
     return by_part(
         table,
         [
-            (f"{prefix}_detection_recall", "found (detection recall)"),
-            (f"{prefix}_classification_given_detection_acc", "named right, of those found"),
-            (f"{prefix}_species_recall", "both (the product)"),
+            (f"{prefix}_detection_recall", "detection recall"),
+            (f"{prefix}_classification_given_detection_acc", "correctly identified, of detected"),
+            (f"{prefix}_species_recall", "both (species recall)"),
         ],
-        f"Finding and naming, {SPLIT_LABEL[split]}",
-        "share",
+        f"Detection and identification, {SPLIT_LABEL[split]}",
+        "fraction",
     )
 
 
 def tiers(table: Aggregated) -> Figure:
-    """AP of species rich, middling and poor in training images."""
+    """AP of species with many, medium and few training images."""
     return by_part(
         table,
         [
-            ("iid_head_AP_50", "head: richest quarter of species"),
-            ("iid_medium_AP_50", "medium: middle half"),
-            ("iid_tail_AP_50", "tail: poorest quarter"),
+            ("iid_head_AP_50", "head (quarter of species with most images)"),
+            ("iid_medium_AP_50", "medium (middle half)"),
+            ("iid_tail_AP_50", "tail (quarter with fewest images)"),
         ],
-        "AP@.5 of species rich and poor in training images, in-distribution",
+        "AP@.5 of species with many and few training images, in-distribution",
         "AP@.5",
     )
 
@@ -59,31 +59,31 @@ def tier_gap(table: Aggregated) -> Figure:
     return by_architecture(
         table,
         ["iid_head_minus_tail_AP_50"],
-        "Head minus tail AP@.5, in-distribution: 0 serves rare species as well as common ones",
+        "Head minus tail AP@.5, in-distribution (0: no difference between common and rare species)",
     )
 
 
 def bands(table: Aggregated) -> Figure:
-    """Finding unseen species by their distance from the training species."""
+    """Recall on unseen species by their distance from the training species."""
     return by_part(
         table,
         [(f"ood_{band}_AR_100", label) for band, label in BAND_LABEL.items()],
-        "Finding unseen species by taxonomic distance",
+        "Recall on unseen species by taxonomic distance",
         "class-agnostic AR@100",
     )
 
 
 def band_agreement(table: Aggregated) -> Figure:
-    """How near the names given to unseen species come, where the right group is known."""
+    """Genus and tribe agreement on unseen species, where the model knows the genus or tribe."""
     return by_part(
         table,
         [
-            ("ood_near_genus_correct_genus", "right genus, near species"),
-            ("ood_near_genus_correct_tribe", "right tribe, near species"),
-            ("ood_mid_tribe_correct_tribe", "right tribe, mid species"),
+            ("ood_near_genus_correct_genus", "correct genus, near species"),
+            ("ood_near_genus_correct_tribe", "correct tribe, near species"),
+            ("ood_mid_tribe_correct_tribe", "correct tribe, mid species"),
         ],
-        "Naming unseen species: right genus or tribe, where the model has seen it",
-        "share of hits",
+        "Taxonomic agreement on unseen species whose genus or tribe is in the training set",
+        "fraction of\ntrue positives",
     )
 
 
@@ -92,7 +92,7 @@ def confidence(table: Aggregated) -> Figure:
     return by_part(
         table,
         [(f"{SPLIT_PREFIX[split]}_mean_confidence", SPLIT_LABEL[split]) for split in TEST_SPLITS],
-        "Mean confidence of hits and false positives",
+        "Mean confidence of true and false positives",
         "mean confidence",
     )
 
@@ -102,17 +102,17 @@ def calibration_error(table: Aggregated) -> Figure:
     return by_part(
         table,
         [(f"{SPLIT_PREFIX[split]}_ECE", SPLIT_LABEL[split]) for split in TEST_SPLITS],
-        "Expected calibration error: distance of confidence from the share of hits",
+        "Expected calibration error (mean distance between confidence and precision)",
         "ECE",
     )
 
 
 def novelty(table: Aggregated) -> Figure:
-    """Whether confidence tells unseen species from known ones."""
+    """How well low confidence separates unseen from trained species."""
     figure = by_architecture(
         table,
         ["novelty_det_AUROC"],
-        "Telling unseen species by low confidence: AUROC (0.5 is chance)",
+        "Novelty detection by low confidence: AUROC (dashed: 0.5, chance)",
         base=0.45,
     )
     for panel in figure.axes:

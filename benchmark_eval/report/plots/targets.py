@@ -1,4 +1,4 @@
-"""Plots about target species: the band x k grid, and targets against all other species."""
+"""Plots about target species: the band x k grid, and target against non-target species."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.tables import GAP_SIDES, TARGET_REGIME, Aggregated
 
 SPLIT = "iid_test"
-_NO_TARGETS = f"No model of {TARGET_REGIME} with scored target species in this sweep."
+_NO_TARGETS = f"This sweep has no model of {TARGET_REGIME} with scored target species."
 SIDES = {
     "target": "target species",
-    "nontarget": "all other species",
-    "gap": "target minus others",
+    "nontarget": "non-target species",
+    "gap": "target minus non-target",
 }
 
 
 def grid(table: Aggregated) -> Figure:
-    """AP of each band's target species at each k: values, n, and a colour."""
-    title = "AP@.5 of target species by distance band and images, in-distribution"
+    """AP of each band's target species at each k, as number, n and colour."""
+    title = "AP@.5 of target species by distance band and number of images, in-distribution"
     rows = [row for row in table.target_species_curves if row.split == SPLIT]
     if not any(row.AP_50.n for row in rows):
         return figures.blank(title, _NO_TARGETS)
@@ -60,7 +60,7 @@ def grid(table: Aggregated) -> Figure:
         title,
         [],
         f"Each cell: mean over seeds of the mean over the band's target species ({counts}); "
-        "n seeds. Brighter is better.",
+        "n: seeds. Brighter is better.",
     )
     return figure
 
@@ -73,25 +73,25 @@ def _grid_cell(
     colours: mpl.colors.Colormap,
 ) -> None:
     x, y = at
-    share = None if value.mean is None else value.mean / top
+    level = None if value.mean is None else value.mean / top
     panel.add_patch(
         figures.Rectangle(
             (x - 0.48, y - 0.46),
             0.96,
             0.92,
-            facecolor="#EEEEEE" if share is None else colours(share),
+            facecolor="#EEEEEE" if level is None else colours(level),
             edgecolor="none",
         )
     )
     text = "–" if value.mean is None else f"{value.mean:.2f}"
-    ink = "black" if share is None or share > 0.5 else "white"
+    ink = "black" if level is None or level > 0.5 else "white"
     panel.text(x, y - 0.08, text, ha="center", va="center", color=ink, fontsize=11)
     panel.text(x, y + 0.27, f"n={value.n}", ha="center", va="center", color=ink, fontsize=8)
 
 
 def target_vs_nontarget(table: Aggregated) -> Figure:
-    """Target species, all others, and the gap between them, by k."""
-    title = "AP@.5 of target species against all others, in-distribution"
+    """Target species, non-target species and their difference, by k."""
+    title = "AP@.5 of target and non-target species, in-distribution"
     rows = [row for row in table.target_vs_nontarget if row.split == SPLIT]
     if not any(row.target_AP_50.n for row in rows):
         return figures.blank(title, _NO_TARGETS)

@@ -1,9 +1,9 @@
-"""A tiny sweep that is the same everywhere: made with whole numbers only, run by the command line.
+"""A small sweep with the same inputs everywhere (integers only), run by the command line.
 
     python tests/sweep/golden/sweep.py FOLDER [--reverse] [--plots]
 
-writes inputs and results into FOLDER and prints the SHA-256 of every result. ``--renew`` instead
-writes what is expected, after a change that is meant to change numbers.
+writes inputs and results into FOLDER and prints the SHA-256 of every result. ``--renew`` writes the
+expected results instead, after an intended change.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SHOWN = (
     "target_species_curves.csv",
     "target_vs_nontarget.csv",
 )
-"""Results that are kept as they are, for a readable difference; of all others the digest."""
+"""Results that are stored in full, for a readable diff; of all others only the digest."""
 KNOWN, UNSEEN = range(1, 7), range(101, 104)
 BANDS = ("near_genus", "mid_tribe", "far_tribe")
 CONDITIONS = (
@@ -36,7 +36,7 @@ PLOTS = ("learning_iid_AP_50_95", "budget_images")
 
 
 class Dice:
-    """Whole numbers that look random: a linear congruential generator."""
+    """Pseudo-random integers from a linear congruential generator."""
 
     def __init__(self, seed):
         self.state = seed
@@ -51,7 +51,7 @@ def species(number):
 
 
 def truth_of(split, n_images, listed, *, crowd=False):
-    """(images, annotations) of a split: 1 to 14 specimens an image."""
+    """The annotations of a split: 1 to 14 specimens per image."""
     dice = Dice(sum(map(ord, split)))
     annotations = []
     for image in range(1, n_images + 1):
@@ -100,7 +100,7 @@ def write_benchmark(folder, size):
 
 
 def write_predictions(folder, truth, seed):
-    """For each specimen about four boxes: near it or off it, with its name or another."""
+    """About four detections per specimen, close to it or not, of its species or another."""
     folder.mkdir(parents=True)
     for split in ("iid_test", "inat_test", "semantic_ood"):
         dice = Dice(seed + len(split))
@@ -123,7 +123,7 @@ def write_predictions(folder, truth, seed):
 
 
 def run(folder, *, size=3, reverse=False, plots=False):
-    """Make the inputs, evaluate every model, aggregate; returns the folder of results."""
+    """Write the inputs, evaluate every model and aggregate; returns the results folder."""
     from benchmark_eval.cli.main import main
 
     truth = write_benchmark(folder / "benchmark", size)
@@ -167,12 +167,12 @@ def run(folder, *, size=3, reverse=False, plots=False):
 
 
 def results(out):
-    """Every result by its name, without what says which code made it."""
+    """Every result by name, without the digests and version of the code."""
     from benchmark_eval import __version__
     from benchmark_eval.core.code_digest import ROOMS, code_digest
 
     files = [path for path in sorted(out.rglob("*")) if path.is_file()]
-    # aggregated.json has the digests of summaries, which hold the digest of the code
+    # aggregated.json has the digests of summaries, which contain the digest of the code
     of_summary = {
         hashlib.sha256(path.read_bytes()).hexdigest(): path.name
         for path in files
@@ -191,14 +191,14 @@ def results(out):
 
 
 def digests(contents):
-    """A line a result: SHA-256 and name."""
+    """One line per result: SHA-256 and name."""
     return "".join(
         f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(contents.items())
     )
 
 
 def renew():
-    """Write what is expected."""
+    """Write the expected results."""
     with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
         contents = results(run(Path(name)))
     EXPECTED.mkdir(exist_ok=True)
@@ -211,9 +211,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--size", type=int, default=3)
-    parser.add_argument("--reverse", action="store_true", help="turn the manifest round")
-    parser.add_argument("--plots", action="store_true", help="draw some plots as SVG too")
-    parser.add_argument("--renew", action="store_true", help="write what is expected")
+    parser.add_argument("--reverse", action="store_true", help="reverse the manifest")
+    parser.add_argument("--plots", action="store_true", help="also draw some plots as SVG")
+    parser.add_argument("--renew", action="store_true", help="write the expected results")
     options = parser.parse_args()
     if options.renew:
         renew()
