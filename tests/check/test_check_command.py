@@ -79,8 +79,8 @@ def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     rows = [row for row in found["findings"] if row["level"] == "warning"]
     assert len(rows) == 26
     assert {row["expected"] for row in rows} == {
-        "boxes [x, y, w, h] in pixels of the image as published",
-        "all detections with a confidence of 0.001 and above",
+        "boxes [x, y, w, h] in pixels of the published image",
+        "all detections with a confidence of at least 0.001",
     }
 
 
@@ -92,7 +92,7 @@ def test_shifted_ids_are_reported_although_some_are_invalid(tree, tmp_path, caps
     (tmp_path / "p/m").mkdir(parents=True)
     (tmp_path / "p/m/iid_test_predictions.json").write_text(json.dumps(records))
     n_invalid = sum(r["category_id"] == 0 for r in records)
-    sentence = "when 1 is added to every category_id: likely ids counted from 0"
+    sentence = "if 1 is added to every category_id: likely 0-based ids"
     evaluation, _ = evaluate(
         tree.benchmark_dir, tmp_path / "p/m", "m", Options(("iid_test",), on_invalid="drop")
     )
@@ -142,7 +142,7 @@ def test_the_report_does_not_depend_on_the_number_of_jobs(tree, tmp_path, capsys
     # 20 of this kind, spread over the files, then further ones per file; the expected value once
     assert text.count("json, record ") == 20
     assert [text.count(f"{m}/iid_test_predictions.json, record ") for m in "abc"] == [7, 7, 6]
-    assert text.count("expected: an image of iid_test") == 1
+    assert text.count("expected: an image id of iid_test") == 1
     assert plain(text).count("predictions of another split") == 1
     more = [
         f"{tmp_path}/{m}/iid_test_predictions.json ({n})"
@@ -286,8 +286,8 @@ def test_problems_of_a_config_without_a_benchmark_are_reported(tmp_path, monkeyp
 def test_a_benchmark_in_a_subfolder_is_suggested(tree, capsys):
     assert check("--benchmark-dir", tree.benchmark_dir.parent) == 1
     out = plain(capsys.readouterr().out)
-    expected = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark lies one "
-    assert f"{expected}folder deeper: {tree.benchmark_dir} " in out
+    expected = f"{tree.benchmark_dir.parent} is not the unpacked benchmark: the benchmark is one "
+    assert f"{expected}level below: {tree.benchmark_dir} " in out
 
 
 def test_problems_of_all_inputs_are_reported_together(tmp_path, capsys):
