@@ -105,7 +105,7 @@ def _curve(result: MapResult, score: ClassScore) -> Figure:
         axes.text(0.5, 0.5, "no detection", ha="center", va="center")
     axes.set(xlim=(0, 1.02), ylim=(0, 1.05), xlabel="recall", ylabel="precision")
     axes.set_title(
-        f"{_short(score.name)}: AP = {100 * (score.AP or 0):.2f} %\n"
+        f"{_short(score.name)}: AP = {100 * (score.AP or 0):.2f}%\n"
         f"IoU ≥ {score.iou_threshold:g}, {counted(score.n_objects, 'object')}, "
         f"{counted(score.n_detections, 'detection')}",
         loc="left",

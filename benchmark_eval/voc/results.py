@@ -77,10 +77,10 @@ class MapResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def headline(result: MapResult) -> str:
-    """``mAP = 53.27 %``, or a statement that it is undefined."""
+    """``mAP = 53.27%``, or a statement that it is undefined."""
     if result.mAP is None:
         return "mAP is undefined: no class has a scored object"
-    return f"mAP = {result.mAP_percent:.2f} %"
+    return f"mAP = {result.mAP_percent:.2f}%"
 
 
 def as_text(result: MapResult) -> str:

@@ -113,8 +113,8 @@ def sweep(tmp_path):
     ("change", "words"),
     [
         (lambda data: data[:-1], ["m1_summary.json", "evaluate the model again"]),
-        (lambda data: data[: len(data) // 2], ["m1_summary.json", "cut off"]),
-        (lambda data: b"", ["m1_summary.json", "cut off"]),
+        (lambda data: data[: len(data) // 2], ["m1_summary.json", "truncated"]),
+        (lambda data: b"", ["m1_summary.json", "truncated"]),
         (
             lambda data: data.replace(b'"schema_version":2', b'"schema_version":0'),
             ["m1_summary.json", "found schema_version 0; expected schema_version 2"],

@@ -69,7 +69,7 @@ def test_many_mistakes_of_one_name_do_not_hide_others(tree, tmp_path, capsys):
     # boxes outside their images are explained by the box layout and not reported again
     assert "warning: 24 x likely-mistake, box layout in 24 files" in out
     assert "18 more: " in plain(out)
-    assert "end outside" not in out
+    assert "extend outside" not in out
     assert check(*given, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert {m["mistake"]: m["count"] for m in found["mistakes"]} == {

@@ -273,7 +273,7 @@ PLANTS = {
         ["held-out ids"],
         "of species without training images",
     ),
-    "written twice": ("iid_test", written_twice, ["repeated records"], "50 exact duplicates"),
+    "written twice": ("iid_test", written_twice, ["repeated records"], "50 duplicates"),
     "dropped": (
         "iid_test",
         percent_scores,
@@ -441,7 +441,7 @@ def test_fraction_of_boxes_outside_the_image(small, beyond, warned):
     evidence = small(rows)
     text = "5 % of boxes extend outside their 1000x1000 image (x+w=1011.5)"
     assert any(text in warning for warning in warnings_of(evidence)) == warned
-    assert ("1 box extends outside the image" in notes_of(evidence)) == (not warned)
+    assert ("1 box partly outside the image" in notes_of(evidence)) == (not warned)
 
 
 def test_boxes_may_overshoot_by_one_percent_and_a_pixel(small):
@@ -466,7 +466,9 @@ def test_no_warning_on_few_equal_scores(small):
 def test_one_duplicate_record_in_forty_is_reported(small):
     rows = correct()
     text = fired(small([*rows, rows[6]]))["repeated records"][0]
-    assert text.startswith("1 exact duplicate (2 % of detections), for example on image 7 with")
+    assert text.startswith(
+        "1 duplicate (2 % of detections) with identical values, for example on image 7 with"
+    )
     rows.append([7, 1, [100, 200, 50, 60], rows[6][3]])  # another species: no duplicate
     rows.append([7, 2, [100, 200, 50, 60.5], rows[6][3]])
     assert warnings_of(small(rows)) == []
@@ -530,7 +532,7 @@ def test_duplicates_are_found_in_large_files(small, n_duplicates):
     rows = [[1 + i % 40, 1, boxes[i], scores[i]] for i in range(51_000)]
     found = fired(small(rows + rows[:n_duplicates]))
     if n_duplicates == 600:
-        assert found["repeated records"][0].startswith("600 exact duplicates (1 % of detections)")
+        assert found["repeated records"][0].startswith("600 duplicates (1 % of detections)")
     else:
         assert "repeated records" not in found
 

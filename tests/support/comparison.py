@@ -344,7 +344,7 @@ def compare(results, case, ours, files=None):
     for split, blocks in must["per_split"].items():
         del blocks["warnings"]
         out_of_vocabulary = _out_of_vocabulary(warnings[split], case)
-        note = [n for n in ours["per_split"][split]["notes"] if "out-of-vocabulary" in n]
+        note = [n for n in ours["per_split"][split]["notes"] if "out of vocabulary" in n]
         found = int(note[0].split()[0].replace(",", "")) if note else 0
         if case.on_invalid == "error":
             comparison.value(out_of_vocabulary, found, f"{split}.out of vocabulary")

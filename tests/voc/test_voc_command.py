@@ -76,7 +76,7 @@ def test_all_options_of_the_original_tool(folders, capsys, flags):
     )
     assert code == 0
     printed = capsys.readouterr()
-    assert printed.out == "mAP = 50.00 %\n"
+    assert printed.out == "mAP = 50.00%\n"
     assert printed.err == "note: ignored class 'z' does not occur in any file\n"
     content = results(out)
     assert content["ignored"] == ["y", "z"]
@@ -93,7 +93,7 @@ def test_all_options_of_the_original_tool(folders, capsys, flags):
 def test_results_are_printed_and_written(folders, capsys):
     assert run("map", "-pd", folders / "det", "-gt", folders / "gt", "-od", folders / "out") == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("mAP = 66.67 %  (PASCAL VOC 2012, mean over 3 classes)\n")
+    assert printed.startswith("mAP = 66.67%  (PASCAL VOC 2012, mean over 3 classes)\n")
     assert printed.endswith(f"written to {folders / 'out'}\n")
     assert (folders / "out" / "results.txt").read_text() in printed
     assert (folders / "out" / "plots" / "average_precision.png").exists()
@@ -103,7 +103,7 @@ def test_coordinates_and_iou_threshold(folders, capsys):
     map_ = ("map", "-pd", folders / "det", "-gt", folders / "gt", "-q")
     assert run(*map_, "--iou", "0.6") == 0  # 10 x 6 of 10 x 10 pixels
     assert run(*map_, "--iou", "0.6", "--coordinates", "continuous") == 0  # 9 x 5 of 9 x 9
-    assert capsys.readouterr().out == "mAP = 66.67 %\nmAP = 33.33 %\n"
+    assert capsys.readouterr().out == "mAP = 66.67%\nmAP = 33.33%\n"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_csv_has_one_row_per_class_and_per_counted_detection(tmp_path):
 
 def test_text_states_the_settings(tmp_path):
     text = as_text(score(tmp_path, TRUTH, FOUND, ignore=["y"], class_iou={"x": 0.7}))
-    assert text.startswith("mAP = 75.00 %  (PASCAL VOC 2012, mean over 2 classes)\n")
+    assert text.startswith("mAP = 75.00%  (PASCAL VOC 2012, mean over 2 classes)\n")
     assert "width = right - left + 1 (the VOC rule)" in text
     assert "2 (1 without a detection file)" in text
     assert "ignored        y" in text

@@ -111,7 +111,10 @@ def warnings_of(evidence: Evidence, *, of_benchmark: bool = True) -> list[str]:
 
 
 def notes_of(evidence: Evidence) -> list[str]:
-    """Facts about the predictions of a split that matter when reading its metrics."""
+    """Facts about the predictions of a split that matter when reading its metrics.
+
+    A counted noun directly follows its number: the sweep groups texts that differ in number only.
+    """
     predictions, truth = evidence.predictions, evidence.truth
     n_images = len(truth.image_ids)
     per_image = np.bincount(evidence.predictions.image, minlength=n_images)
@@ -124,7 +127,7 @@ def notes_of(evidence: Evidence) -> list[str]:
     if predictions.n_out_of_vocabulary:
         # the benchmark's evaluator drops these too, before every metric family
         notes.append(
-            f"{counted(predictions.n_out_of_vocabulary, 'out-of-vocabulary detection')} not "
+            f"{counted(predictions.n_out_of_vocabulary, 'detection')} out of vocabulary, not "
             f"evaluated: the category is in the benchmark, but {truth.name} does not list it"
         )
     if not len(predictions):
@@ -145,7 +148,7 @@ def notes_of(evidence: Evidence) -> list[str]:
             f"{counted(empty, 'detection')} with zero width or height: always false positives"
         )
     if 0 < outside_image < OUTSIDE_FRACTION * len(predictions):
-        notes.append(f"{counted(outside_image, 'box extends', 'boxes extend')} outside the image")
+        notes.append(f"{counted(outside_image, 'box', 'boxes')} partly outside the image")
     if 0 < held_out < HELD_OUT_FRACTION * (len(predictions) + predictions.n_out_of_vocabulary):
         notes.append(f"{counted(held_out, 'detection')} of a species without training images")
     return notes

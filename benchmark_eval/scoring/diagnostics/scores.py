@@ -112,7 +112,7 @@ def repeated(evidence: Evidence) -> Iterator[str]:
         row = int(order[1:][same].min())
         image = evidence.truth.image_ids[predictions.image[row]]
         yield (
-            f"{counted(count, 'exact duplicate')} ({percent(count, len(predictions))} of "
-            f"detections), for example on image {image} with score {predictions.score[row]:g}: "
-            "likely files concatenated or written twice"
+            f"{counted(count, 'duplicate')} ({percent(count, len(predictions))} of detections) "
+            f"with identical values, for example on image {image} with score "
+            f"{predictions.score[row]:g}: likely files concatenated or written twice"
         )
