@@ -175,7 +175,7 @@ CHANGES = {
     ),
     "a broken manifest": (
         lambda f: (f / "manifest.csv").write_text("model\n"),
-        ["manifest.csv, header: found the column 'model'"],
+        ["manifest.csv, header: found column 'model'"],
         2,
     ),
 }  # fmt: skip
