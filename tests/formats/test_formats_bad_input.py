@@ -476,7 +476,7 @@ def test_a_folder_that_is_not_empty_is_never_written_to(benchmark, tmp_path):
         source, target, "--to", "yolo", "--benchmark-dir", benchmark, "--splits", "iid_test"
     )
     assert isinstance(result.exception, UsageError)
-    assert "a new or empty folder is wanted" in str(result.exception)
+    assert "expected a new or empty folder" in str(result.exception)
     assert [p.name for p in target.iterdir()] == ["old.txt"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["labels", "r.json"]
 

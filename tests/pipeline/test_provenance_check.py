@@ -167,7 +167,7 @@ def test_a_fingerprint_that_is_not_there_is_refused_by_name(tmp_path):
     ("changes", "words"),
     [
         ({"code": "0" * 64}, "code of benchmark_eval (scoring)"),
-        ({"iou": 0.75}, "evaluation of m, iou: found 0.5; wanted 0.75"),
+        ({"iou": 0.75}, "evaluation of m, iou: found 0.5; expected 0.75"),
         ({"engine": "pycocotools"}, "evaluation of m, engine: found fast"),
         ({"on_invalid": "drop"}, "evaluation of m, on_invalid: found error"),
     ],
@@ -223,7 +223,7 @@ def test_a_foreign_or_broken_index_is_refused_with_the_command_that_helps(place,
     ("name", "changes", "words"),
     [
         ("models/m", {"code": "other"}, "scoring code"),
-        ("models/m", {"iou": 0.75}, "iou 0.5; wanted 0.75, as now"),
+        ("models/m", {"iou": 0.75}, "iou 0.5; expected 0.75, as now"),
         ("models/m", {"engine": "pycocotools"}, "engine fast"),
         ("models/m", {"on_invalid": "drop"}, "on_invalid error"),
         ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test SHA-256"),
@@ -309,7 +309,7 @@ def test_files_are_compared_by_name_and_content():
     with pytest.raises(InputError) as caught:
         require_files({"a": "1", "b": "2", "d": "4"}, {"a": "1", "b": "9", "c": "3"}, "file")
     assert [str(problem).partition(" (")[0] for problem in caught.value.problems] == [
-        "file b: found 9; wanted 2, as planned",
-        "file c: found 3; wanted nothing, as planned",
-        "file d: found nothing; wanted 4, as planned",
+        "file b: found 9; expected 2, as planned",
+        "file c: found 3; expected nothing, as planned",
+        "file d: found nothing; expected 4, as planned",
     ]
