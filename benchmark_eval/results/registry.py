@@ -220,7 +220,7 @@ METRICS: tuple[Metric, ...] = (
         for rank in ("genus", "tribe")
         for metric in (
             Metric("chance", f"observed_{rank}", f"misidentified within the correct {rank}", f"Fraction of misidentified true positives with the correct {rank}.", standard="ours"),
-            Metric("chance", f"expected_{rank}", f"correct {rank} by chance", "The same fraction if the wrong species were drawn at random from all predicted species.", better="neither", standard="ours"),
+            Metric("chance", f"expected_{rank}", f"correct {rank} by chance", "The same fraction if the wrong species were drawn at random, in proportion to how often each species is predicted.", better="neither", standard="ours"),
             Metric("chance", f"enrichment_{rank}", f"{rank} enrichment", f"`observed_{rank}` / `expected_{rank}`.", "ratio", 0.0, None, "neither", "ours"),
         )
     ),
