@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# listed explicitly: snakefmt skips every folder below one named build
+# listed explicitly, because snakefmt skips all folders below one named build
 SNAKEFILES := Snakefile workflow/Snakefile $(wildcard workflow/rules/*.smk)
 DEMO := $(BIN)/snakemake --cores all --configfile config/demo.yaml
 
@@ -72,7 +72,7 @@ lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt and snakemake 
 	$(BIN)/python -m pip install --quiet --quiet --no-deps --target .bench --requirement requirements-bench.txt
 	touch .bench
 
-bench: .bench ## compare with the benchmark's evaluator and other tools; writes docs/performance.md
+bench: .bench ## compare the speed with that of the benchmark's evaluator and other tools; write docs/performance.md
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sweep.py
 
@@ -80,10 +80,10 @@ bench-map: setup ## time the VOC mAP tool on 500,000 detections
 	$(BIN)/python benchmarks/map_bench.py
 
 .PHONY: docs rulegraph
-docs: setup ## build the documentation into site/; warnings are errors
+docs: setup ## build the documentation into site/, treating warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-rulegraph: setup ## draw the graph of the rules, docs/rulegraph.svg (requires graphviz)
+rulegraph: setup ## draw the rule graph, docs/rulegraph.svg (requires graphviz)
 	@command -v dot > /dev/null || { echo "dot not found: apt-get install graphviz" >&2; exit 2; }
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	$(BIN)/benchmark-eval synth --output-dir "$$folder" --scale 0.01 > /dev/null; \
@@ -92,7 +92,7 @@ rulegraph: setup ## draw the graph of the rules, docs/rulegraph.svg (requires gr
 	  | sed 's/graph\[/graph[rankdir=LR, /' | dot -Tsvg > docs/rulegraph.svg
 
 .PHONY: architecture-graph readme-plot
-architecture-graph: setup ## draw the rooms of the package into docs/architecture.svg
+architecture-graph: setup ## draw the subpackages and their imports, docs/architecture.svg
 	$(BIN)/python docs/architecture_graph.py
 
 readme-plot: demo ## draw the plot of the README from the demo's results
@@ -101,7 +101,7 @@ readme-plot: demo ## draw the plot of the README from the demo's results
 	cp demo/plots/learning_iid_AP_50_95.svg docs/demo_learning_curve.svg
 
 .PHONY: bench-scaling
-bench-scaling: setup ## measure how a sweep scales with its models; writes docs/scaling.md
+bench-scaling: setup ## measure how a sweep scales with the number of models; write docs/scaling.md
 	$(BIN)/python benchmarks/scaling.py
 
 format: setup ## format the sources with ruff and snakefmt

@@ -1,11 +1,11 @@
 # The sweep, run from this folder: snakemake --cores all
-# Everything stands in workflow/Snakefile, which other workflows can use as a module too.
+# The workflow is defined in workflow/Snakefile, which other workflows can also use as a module.
 
 
 include: "workflow/Snakefile"
 
 
-# `snakemake` without a target makes this: the first rule of an included file is no default.
+# The default target, because the first rule of an included file is not used as the default.
 rule sweep:
     default_target: True
     input:

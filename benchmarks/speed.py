@@ -167,8 +167,8 @@ def one_model(bench: Bench, runs: int) -> list[str]:
         "## One model on one core",
         "",
         f"{sum(counts.values()):,} detections "
-        f"({', '.join(f'{split} {n:,}' for split, n in counts.items())}); whole processes, "
-        f"median of {runs} alternating runs.",
+        f"({', '.join(f'{split} {n:,}' for split, n in counts.items())}); each run is a "
+        f"whole process, median of {runs} alternating runs.",
         "",
         "| | CPU (s) | wall (s) | peak memory (MB) |",
         "|---|---|---|---|",
@@ -185,7 +185,7 @@ def one_model(bench: Bench, runs: int) -> list[str]:
         f"({theirs.wall / ours.wall:.0f} times in wall time), with "
         f"{ours.memory / theirs.memory:.2f} times its memory and {ours.cpu / decode.cpu:.1f} times "
         f"the CPU time of decoding alone. All {n:,} shared values agree to 1e-9, except "
-        f"{undefined} that are -1 or 0 there and undefined here.",
+        f"for {undefined} that are -1 or 0 there and undefined here.",
         "",
     ]
 
@@ -240,8 +240,9 @@ def suites(bench: Bench, runs: int) -> list[str]:
     return [
         "## Public COCO tools on semantic_ood",
         "",
-        "Loading and scoring as whole processes. Each tool scores one suite, the class-agnostic",
-        "one on files with a single category; `benchmark-eval` computes all metrics. Median of "
+        "Each run is a process that loads and scores. Each tool scores one suite, the "
+        "class-agnostic suite",
+        "on files with a single category; `benchmark-eval` computes all metrics. Median of "
         f"{runs} alternating runs.",
         "",
         "| | CPU (s) | wall (s) | peak memory (MB) | CPU relative to ours | largest difference |",
@@ -339,7 +340,7 @@ def growth(bench: Bench, runs: int) -> list[str]:
         shutil.rmtree(place)
     times, memory = [r[2] for r in rows], [r[3] for r in rows]
     return [
-        "## Scaling with the number of detections",
+        "## Cost by number of detections",
         "",
         f"Only semantic_ood, at the density of the real benchmark; median of {runs} runs. Start-up "
         f"(an empty split, {runs + 2} runs) takes {base.cpu:.2f} s and "
@@ -465,8 +466,7 @@ def main() -> None:
             "# Performance",
             "",
             f"Written by `make bench` (`python benchmarks/speed.py --runs {args.runs} "
-            f"--scale {args.scale:g}`). Compare the ratios: the absolute times are those of one "
-            "machine.",
+            f"--scale {args.scale:g}`). Compare the ratios; absolute times depend on the machine.",
             "",
             *machine(),
         ]

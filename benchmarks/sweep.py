@@ -110,14 +110,14 @@ def one_evaluation(tree: Tree, benchmark: Path, output: Path) -> float:
 
 
 SWEEP_NOTES = (
-    "At full load, wall / CPU is 1 divided by the number of cores. CPU time relative to that of",
-    "single evaluations is the overhead of hashing, workflow, tables, plots and report: 1 is no",
-    "overhead. The ratio to evaluations that read the benchmark's index, as the jobs of a sweep",
-    "do, has no target: it shows what could still be saved.",
+    "With all cores busy, wall / CPU is 1 divided by the number of cores. CPU time relative to",
+    "that of single evaluations shows the overhead of hashing, workflow, tables, plots and",
+    "report; 1 means no overhead. The ratio to evaluations that read the benchmark's index, as",
+    "the jobs of a sweep do, has no target: it shows how much could still be saved.",
 )
 NO_OP_NOTES = (
-    "A ratio of 1 is plain Snakemake, which compares no file contents. Anything above is the cost",
-    "of checking that no input has changed.",
+    "A ratio of 1 is the cost of plain Snakemake, which does not compare file contents. Anything",
+    "above 1 is the cost of checking that no input has changed.",
 )
 
 
@@ -146,7 +146,7 @@ def full_sweep(scratch: Path, scale: float, cores: int) -> list[str]:
     return [
         "## The sweep",
         "",
-        f"{n} full-size models ({size / 1e9:.1f} GB of predictions, {DISTINCT} of them distinct) "
+        f"{n} full-size models, {DISTINCT} of them distinct ({size / 1e9:.1f} GB of predictions), "
         f"on {cores} cores: hashing, index, evaluations, tables, plots and report. One run "
         f"(`python benchmarks/sweep.py --scale {scale:g} --cores {cores}`).",
         "",
@@ -216,10 +216,10 @@ def nothing_to_do(scratch: Path, runs: int) -> list[str]:
             f"| {with_target(a.wall / b.wall, 1.3)} | {a.cpu / b.cpu:.2f} |"
         )
     return [
-        "## Nothing to do",
+        "## No-op runs",
         "",
-        "A second call of `snakemake` on a finished sweep, compared with a trivial Snakefile with "
-        f"as many inputs and outputs per job; median of {runs} alternating runs.",
+        "A second run of `snakemake` on a finished sweep, compared with a trivial Snakefile with "
+        f"the same number of inputs and outputs per job; median of {runs} alternating runs.",
         "",
         "| models | sweep, wall (s) | trivial, wall (s) | wall ratio | CPU ratio |",
         "|---|---|---|---|---|",

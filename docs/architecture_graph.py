@@ -1,8 +1,8 @@
-"""Draw the rooms of the package and the imports between them into docs/architecture.svg.
+"""Draw the subpackages and the imports between them into docs/architecture.svg.
 
 Run by ``make architecture-graph``. The layers come from the import-linter contract in
 pyproject.toml, the arrows from the import statements. An arrow is left out where a longer path
-leads to the same room.
+leads to the same subpackage.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _lines() -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="14">'
     )
-    yield "<title>Rooms of benchmark_eval and the imports between them</title>"
+    yield "<title>Subpackages of benchmark_eval and the imports between them</title>"
     yield (
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
         'markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z" fill="#555"/></marker></defs>'

@@ -45,7 +45,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Find every problem of a benchmark, a manifest, a config and all prediction files.
+    """Find all problems in the benchmark, manifest, config and prediction files.
 
     Options take precedence over the config. Exit code 0: no problems (warnings and notes are
     possible), 1: problems found, 2: could not run.

@@ -126,7 +126,7 @@ def command(
     renamed: tuple[tuple[str, str], ...],
     **options: Any,
 ) -> None:
-    """Convert the boxes of SOURCE to TARGET.
+    """Convert the annotations or detections in SOURCE to TARGET.
 
     Each is a file, or a folder with one file per image. Classes are matched by name and images by
     file name. If there are problems, nothing is written. The report lists content that the target

@@ -17,37 +17,44 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files
 @click.command(cls=CommandWithSeveralValues)
 @click.option("--benchmark-dir", required=True, help="The unpacked benchmark, or its index (.npz).")
 @click.option("--predictions-dir", required=True, help="Folder of <split>_predictions.json[.gz].")
-@click.option("--output-dir", required=True, help="Where the model's files go.")
-@click.option("--model-name", default="model", show_default=True, help="Prefix of the files.")
+@click.option("--output-dir", required=True, help="Folder for the result files.")
+@click.option(
+    "--model-name", default="model", show_default=True, help="Prefix of the result files."
+)
 @click.option(
     "--splits",
     cls=SeveralValues,
     type=click.Choice(KNOWN_SPLITS),
-    help="Which to score, one or more; the three test splits if not given.",
+    help="Splits to score. Default: the three test splits.",
 )
-@click.option("--iou", default=0.5, show_default=True, help="IoU of a hit; AP keeps COCO's.")
+@click.option(
+    "--iou",
+    default=0.5,
+    show_default=True,
+    help="IoU threshold of a true positive. AP and AR use the thresholds of COCO.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["fast", "pycocotools"]),
     default="fast",
     show_default=True,
-    help="Who scores the COCO families.",
+    help="Implementation of AP and AR; both give the same numbers.",
 )
 @click.option(
     "--on-invalid",
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="Stop at invalid records, or leave them out and count them.",
+    help="Stop at invalid records, or drop and count them.",
 )
 @click.option(
     "--detections/--no-detections",
     default=True,
     show_default=True,
-    help="Write <model>_detections.csv, a row a hit.",
+    help="Write <model>_detections.csv, one row per true positive.",
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
-@click.option("--log", help="A .log file for what is printed, with times, warnings and faults.")
+@click.option("--log", help="Also log output, warnings and errors, with times, to this .log file.")
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -61,9 +68,9 @@ def command(
     quiet: bool,
     log: str | None,
 ) -> None:
-    """Score one model on the benchmark's splits and write its files."""
+    """Score one model on the benchmark's splits and write its result files."""
     keep_freed_memory()
-    gc.freeze()  # what is imported stays, and need not be searched for garbage
+    gc.freeze()  # imported modules stay in memory; the garbage collector need not scan them
     with _logged(log):
         evaluate_to_files(
             benchmark=benchmark_dir,
@@ -84,6 +91,6 @@ def _logged(log: str | None) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
     from benchmark_eval.pipeline.job import job
 
-    if not log.endswith(".log"):  # it is written over, and must not be one of the inputs
-        raise UsageError(f"--log: found {log!r}; expected is a file whose name ends in .log")
+    if not log.endswith(".log"):  # the file is overwritten, so it must not be an input
+        raise UsageError(f"--log: found {log!r}; expected a file name that ends in .log")
     return job(log)

@@ -15,64 +15,66 @@ _FAMILIES = {
     ),
     "coco": (
         "COCO suite",
-        "The metrics of pycocotools, per species. On unseen species they are near 0 by "
+        "The metrics of pycocotools, averaged over species. On unseen species they are near 0 by "
         "construction, because no detection can have the correct species.",
     ),
     "class_agnostic": (
         "Class-agnostic suite",
-        "The same twelve metrics with all categories merged into one: is the beetle detected?",
+        "The same twelve metrics with all categories merged into one. They measure whether beetles "
+        "are detected, regardless of species.",
     ),
     "calibration": (
         "Calibration",
-        "Confidence against precision (fraction of true positives), species ignored.",
+        "Confidence compared with precision (fraction of true positives), regardless of species.",
     ),
     "hierarchical": (
         "Taxonomic agreement",
         "Fractions of true positives with the correct species, genus, tribe and subfamily. "
-        "Cumulative: the correct species has the correct genus too. Blank ranks agree with "
-        "nothing.",
+        "The fractions are cumulative: the correct species implies the correct genus. A blank rank "
+        "never agrees.",
     ),
     "class_imbalance": (
         "Class imbalance",
-        "Species ranked by their number of training images: the lowest quarter is tail, the "
-        "highest head, the rest medium.",
+        "Species are ranked by their number of training images: the lowest quarter is the tail, "
+        "the highest quarter is the head, and the rest is medium.",
     ),
     "decomposition": (
         "Detection versus classification",
-        "Where specimens are lost: missed, or detected but misidentified.",
+        "How specimens are lost: missed, or detected but misidentified.",
     ),
     "ood_by_band": (
         "Unseen species by taxonomic distance",
-        "semantic_ood only: each band evaluated on its own specimens and the images that contain "
-        "them. Bands: `near_genus`, `mid_tribe`, `far_tribe`.",
+        "semantic_ood only: each band is evaluated on its own specimens and the images that "
+        "contain them. Bands: `near_genus`, `mid_tribe`, `far_tribe`.",
     ),
     "density": (
         "Density strata",
-        "By specimens per image, crowd counted. Strata: `1`, `2 to 10`, `>10` and `>1`; on "
-        "semantic_ood also for each band, under `by_band.<band>.<stratum>`.",
+        "Images grouped by their number of specimens, including crowd. Strata: `1`, `2 to 10`, "
+        "`>10` and `>1`; on semantic_ood also for each band, under `by_band.<band>.<stratum>`.",
     ),
     "chance": (
         "Misidentifications against chance",
-        "Whether misidentified specimens get a related species more often than by chance.",
+        "Whether misidentified specimens are assigned to a related species more often than by "
+        "chance.",
     ),
     "detection_cap": (
         "Detection cap",
-        "COCO uses the first 100 detections of an image; dense images contain more specimens.",
+        "COCO evaluates at most 100 detections per image; some images contain more specimens.",
     ),
     "operating_point": (
         "Operating points",
-        "Results at a confidence threshold: that of the best F1, 0.25, 0.50, and under `curve` "
-        "(JSON only) lists over 101 thresholds. The dot in `at_0.25` and `at_0.50` is part of the "
-        "key.",
+        "Results at three confidence thresholds (that of the best F1, 0.25 and 0.50), and lists "
+        "over 101 thresholds under `curve` (JSON only). The dot in `at_0.25` and `at_0.50` is part "
+        "of the key.",
     ),
     "per_species": (
         "Per species",
-        "One entry for each category that a split lists, by its id; one row each in "
+        "One entry for each category that a split lists, keyed by its id; also one row each in "
         "`<model>_per_species.csv`.",
     ),
     "summary": (
         "Across splits",
-        "Gaps between splits and separation of known from unseen species, under `summary`.",
+        "Gaps between splits, and separation of known from unseen species, under `summary`.",
     ),
 }
 PLACES = {
@@ -87,9 +89,9 @@ _MATCHING = """The metrics are based on two matchings of detections with specime
 - **AP and AR** use COCO matching with its ten IoU thresholds and its cap of 100 detections per
   image (`detection_cap` varies the cap).
 - **All other metrics** use the *localisation matching*, which ignores species and has no cap. In
-  each image, in order of descending confidence (file order on ties), each detection matches the
+  each image, in order of descending confidence (file order for ties), each detection matches the
   unmatched specimen with the highest IoU, if that is at least `iou` (a config key, default 0.5);
-  on equal IoU the first in the file."""
+  if several have the same IoU, it matches the first one in the file."""
 _TERMS = (
     ("true positive", "A detection matched to a scored specimen, whatever its predicted species."),
     ("detected", "A scored specimen matched to a detection. One per true positive."),
@@ -114,15 +116,15 @@ _TERMS = (
     ),
     (
         "near, mid, far",
-        "Unseen species whose genus has a trained species; whose tribe but not genus has one; "
-        "whose tribe has none.",
+        "Unseen species, by the closest trained species: one of the same genus (near), one of the "
+        "same tribe only (mid), or none of the same tribe (far).",
     ),
 )
 _REPEATED = """`ood_by_band` repeats both matchings with the specimens of each band only."""
-_CONFUSIONS = """The most frequent confusions, by descending count, then category ids: at most ten
-pairs of species, a list under `per_split.<split>.confusions`, in JSON only (`<model>_report.txt`
-shows those that occur twice or more). If many pairs occur once, the choice among them is
-arbitrary.
+_CONFUSIONS = """The most frequent confusions: at most ten pairs of species, sorted by descending
+count, then by category ids. They are a list under `per_split.<split>.confusions`, in JSON only
+(`<model>_report.txt` shows those that occur at least twice). If many pairs occur once, the choice
+among them is arbitrary.
 
 | Key | Meaning |
 | :-- | :-- |
@@ -152,9 +154,10 @@ def render_page() -> str:
         "<!-- written by `benchmark-eval catalogue`; "
         "edit benchmark_eval/results/registry.py instead -->",
         "",
-        "Every reported metric, by family. Keys are found in `<model>_summary.json` under "
-        "`per_split.<split>.<family>` (`summary` at the top level) and in `<model>_summary.csv` "
-        "as metric of category `<family>`. An undefined value is `null` in JSON and an empty cell "
+        "Every reported metric, by family. Keys are under `per_split.<split>.<family>` in "
+        "`<model>_summary.json` (`summary` is at the top level); in `<model>_summary.csv`, the key "
+        "is in the column `metric` and the family in `category`. An undefined value is `null` in "
+        "JSON and an empty cell "
         f"in CSV. Splits: {', '.join(f'`{split}`' for split in TEST_SPLITS)}.",
         "",
         "The three headline metrics: "
@@ -182,7 +185,7 @@ def render_page() -> str:
         "## Aliases",
         "",
         "The benchmark's evaluator uses other names for some keys. `<model>_summary.json` contains "
-        "both; all other files use one name.",
+        "both names; all other files contain only the key.",
         "",
         "| Family | Alias | Key |",
         "| :-- | :-- | :-- |",
@@ -191,7 +194,7 @@ def render_page() -> str:
         "## Columns of the sweep tables",
         "",
         "`learning_curves.csv` has `<name>_mean`, `<name>_std`, `<name>_n`, `<name>_ci95_low` and "
-        "`<name>_ci95_high` for each of these names, `models.csv` the value of each model.",
+        "`<name>_ci95_high` for each of these names; `models.csv` has the value of each model.",
         "",
         "| Name | Metric | Path in `<model>_summary.json` |",
         "| :-- | :-- | :-- |",

@@ -1,4 +1,4 @@
-# All models together.
+# Makes the tables of the sweep from the summaries of all models.
 rule aggregate:
     input:
         summaries=summaries,

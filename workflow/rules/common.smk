@@ -1,4 +1,4 @@
-# What all rules share: the plan of the sweep and functions that look files up in it.
+# Shared by all rules: the plan of the sweep, and functions that look up files in it.
 import gc
 
 from snakemake.logging import logger
@@ -12,13 +12,13 @@ from benchmark_eval.pipeline.plan import load_plan, not_evaluated
 
 ENVIRONMENT = workflow.source_path("../../environment.yml")
 
-# What is loaded by now stays. Python's search for garbage would go through all of it again and again
-# while jobs are planned.
+# Everything loaded so far stays in memory; without freeze(), the garbage collector would scan it
+# again and again while jobs are planned.
 gc.freeze()
 
 
 def on_disk(path):
-    """Where a file of a rule is, when this workflow is a module with a prefix (while it is read)."""
+    """The path of a rule's file, also in a module with a prefix (while the Snakefile is parsed)."""
     return snakemake_compat.on_disk(workflow, path)
 
 
@@ -28,7 +28,7 @@ def plain(error):
 
 
 def asked(find, *args):
-    """What the library finds, or its error in Snakemake's words."""
+    """The result of a library function; its errors become errors of Snakemake."""
     try:
         return find(*args)
     except BenchmarkEvalError as error:
@@ -46,7 +46,7 @@ try:
     if PLANS or snakemake_compat.runs_elsewhere(workflow):
         require_same_package()
     CONFIG = normalise_config(config)
-    # while another process works here, its fingerprints stay as they are: its jobs were planned by them
+    # another process that uses this folder has planned its jobs with these fingerprints: keep them
     HELD = PLANS and (bool(CONFIG.unset()) or hold(STATE))
     PLAN = load_plan(CONFIG, RESULTS, main=HELD, log=logger.info)
 except BenchmarkEvalError as error:
@@ -55,15 +55,15 @@ except UnicodeEncodeError as error:
     raise plain(unwritable(error)) from None
 
 
-# A name has no slash; whether it is a model of the manifest, the plan says. All names as one pattern
-# would be exact too, but Snakemake scans it for every file of every job (1,530 models: 5 seconds).
+# A name has no slash; the plan checks whether it is in the manifest. A pattern of all names would be
+# exact too, but Snakemake matches it with every file of every job (1,530 models: 5 seconds).
 wildcard_constraints:
     model="[^/]+",
 
 
-# Every job is a command: this Python and a script of workflow/scripts. Params that are functions of
-# input are no reason to run again, so neither a moved environment nor a fresh clone is one; and the
-# dates of scripts, which Snakemake compares for script: jobs, are not looked at.
+# Every job is a command that runs a script of workflow/scripts with this Python. Params that are
+# functions of input do not trigger a rerun, so a moved environment or a fresh clone does not either.
+# Unlike for script: jobs, Snakemake does not compare the timestamps of the scripts.
 
 
 def python(wildcards, input):
@@ -77,9 +77,9 @@ def script(name):
     return lambda wildcards, input: found
 
 
-# The user's own files, taken as they are: rules mark them ancient, because fingerprints show when
-# their content changes, and local, because paths in the config start at the working directory even
-# where this workflow is a module with a prefix. No file that a rule makes may be marked ancient.
+# The user's own files. Rules mark them ancient, because fingerprints show when their content changes,
+# and local, because paths in the config are relative to the working directory even if this workflow
+# is a module with a prefix. No file that a rule makes may be marked ancient.
 
 
 def benchmark_files(wildcards):
@@ -100,10 +100,9 @@ def summaries(wildcards):
 
 
 def absent_model_files(wildcards):
-    """What evaluations leave beside the summaries that the tables ask for, where it is not there.
-
-    What is there need not be asked for: an evaluation that runs again makes all its files. To ask
-    for each of them costs Snakemake a second for a thousand models.
+    """The missing output files of evaluations; the tables request only the summaries.
+    Existing files need not be requested, because an evaluation that runs again writes all its
+    files. Requesting all of them would cost Snakemake a second per thousand models.
     """
     asked(PLAN.require_set)
     paths = rules.evaluate_model.output  # with the prefix of a module, and marked so
@@ -126,17 +125,17 @@ def summaries_of(regime):
 
 
 def require_that_it_can_run(models):
-    """Stop before the first job if another process works here, or a cluster would spoil a name."""
+    """Stop before the first job if another process uses the folder or a name breaks on a cluster."""
     if not HELD:
         raise WorkflowError(
             f"another Snakemake process is using {RESULTS}; nothing was run. "
-            "Wait for its end (a dry run counts too), then run again"
+            "Wait until it has finished (it may be a dry run), then run again"
         )
     asked(snakemake_compat.require_cluster_can, workflow, models)
 
 
 def log_warnings(report):
-    """A line at the end of a run for who reads nothing else of its log."""
+    """At the end of a run, log how many models have warnings."""
     from benchmark_eval.report.document import warnings_told
 
     line = warnings_told(report)
@@ -145,7 +144,7 @@ def log_warnings(report):
 
 
 def log_not_evaluated():
-    """Lines at the end of a run that failed: which models it has not evaluated."""
+    """At the end of a failed run, log which models were not evaluated."""
     left = snakemake_compat.models_of(snakemake_compat.unfinished(workflow, EVALUATIONS))
     if left:
         logger.error(not_evaluated(left, LOGS_FOLDER))

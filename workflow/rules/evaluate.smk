@@ -1,5 +1,5 @@
-# One model on all splits. Prediction files are never compared by time: the fingerprint holds their
-# digests, those of the benchmark and of the scoring code, and the options.
+# Scores one model on all splits. Prediction files are not compared by timestamp: the fingerprint
+# contains their digests, those of the benchmark and of the scoring code, and the options.
 rule evaluate_model:
     input:
         predictions=ancient(local(prediction_files)),

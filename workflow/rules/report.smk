@@ -1,4 +1,4 @@
-# What people read: the plots and the report, from the tables alone.
+# Plots and report, made from the tables alone.
 from benchmark_eval.report.captions import PLOTS
 
 
