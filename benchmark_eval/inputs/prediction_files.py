@@ -97,7 +97,7 @@ def _find(folder: str, split: str, record: str = "") -> str | Problem:
         return Problem(
             "ambiguous-predictions",
             plain,
-            f"also {os.path.basename(packed)}",  # noqa: PTH119
+            f"this file and {os.path.basename(packed)}",  # noqa: PTH119
             "only one of the two",
             record,
             cause="one of them is probably a stale copy",

@@ -330,7 +330,7 @@ def test_a_file_that_is_there_twice_is_a_fault(sweep):
     path.with_name(f"{path.name}.gz").write_bytes(b"x")
     sweep.configure(allow_missing=True)
     output = sweep.run(ok=False)
-    assert "this file and the same with .gz" in output
+    assert f"found this file and {path.name}.gz; expected only one of the two" in output
     assert "1 problem found" in output
 
 
@@ -506,7 +506,7 @@ def test_touch_keeps_files_but_tables_of_other_options_stay_outdated(sweep):
     after = {name: data for name, data in sweep.compared().items() if ".state" not in name}
     assert after == before
     output = sweep.run("tables", ok=False)
-    assert "found made with iou 0.5; wanted 0.75, as now" in output
+    assert "found made with iou 0.5; expected 0.75, as now" in output
     assert jobs.MODELS_AGAIN in output
     assert not list(sweep.folder.glob("results/aggregated/*"))
 
