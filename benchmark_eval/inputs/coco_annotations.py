@@ -31,7 +31,7 @@ from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 
 MEMORY_PER_BYTE = 8.0
-"""Memory needed per byte of an annotation file, as all its records are decoded at once."""
+"""Memory needed per byte of an annotation file, because all its records are decoded at once."""
 
 
 class _Image(msgspec.Struct, gc=False):
@@ -231,10 +231,10 @@ class _TolerantReader:
             self.problems.add(
                 "iscrowd-missing",
                 'missing field "iscrowd"',
-                "0 or 1 (crowd-aware annotations needed)",
+                "0 or 1 (annotations with crowd regions are required)",
                 record=where,
                 field="iscrowd",
-                cause="annotations of version 1, or removed by a converter",
+                cause="annotations of version 1, or a converter that removed the field",
             )
             crowd = 0
         elif crowd not in (0, 1):
@@ -292,7 +292,7 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
             problems.add(
                 kind,
                 f"{what} id {value} used twice",
-                f"each {what} id once",
+                f"unique {what} ids",
                 record=f"{what} {value}",
                 field="id",
             )

@@ -1,4 +1,4 @@
-"""Columns of decoded records; looking up ids in a table or by bisection."""
+"""Columns of decoded records; lookup of ids by table and by bisection."""
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ NEAR = st.integers(-30, 30)
     st.lists(st.one_of(NEAR, IDS), max_size=20, unique=True),
     st.lists(st.one_of(NEAR, IDS), max_size=20),
 )
-def test_each_id_has_its_row_or_minus_one(ids, queries):
+def test_each_id_gives_its_row_or_minus_one(ids, queries):
     ids = sorted(ids)
     rows = rows_of_ids(np.array(ids, np.int64), np.array(queries, np.int64))
     assert rows.tolist() == [ids.index(q) if q in ids else -1 for q in queries]
@@ -93,5 +93,5 @@ SPELLED = st.floats(allow_nan=False, allow_infinity=False) | st.floats(0, 1)
 
 
 @given(st.lists(SPELLED | st.sampled_from([1e-4, 9.999e-5, 1e15, 1e16, 0.0, -0.0, 1.0])))
-def test_floats_are_written_as_by_repr(values):
+def test_floats_are_written_as_repr_does(values):
     assert _floats(np.array(values, np.float64)) == [repr(value) for value in values]

@@ -448,7 +448,7 @@ def test_options_that_require_other_options(tmp_path, args, said):
     assert said in str(result.exception)
 
 
-def test_pipes_are_refused(tmp_path):
+def test_pipes_are_rejected(tmp_path):
     os.mkfifo(tmp_path / "r.json")
     folder = lay(tmp_path / "d", {"a.json": []})
     os.mkfifo(folder / "b.json")

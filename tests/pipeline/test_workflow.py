@@ -101,7 +101,7 @@ def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
     assert "config/config.yaml: found" in output
     assert "line 2" in output
     (tmp_path / "config/config.yaml").write_text("- iou\n")
-    told = "config/config.yaml: no keys at its top level"
+    told = "config/config.yaml: no keys at the top level"
     assert told in sweep.run("--dry-run", ok=False)
 
 

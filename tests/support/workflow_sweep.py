@@ -142,7 +142,7 @@ class Sweep:
         }
 
     def tables(self):
-        """The same without plots and report, which take the most time, and their records."""
+        """The same without the slowest outputs, the plots and the report, and their records."""
         without = ("plots/", "aggregated/report", ".state/plots", ".state/report")
         found = self.compared().items()
         return {name: data for name, data in found if not name.startswith(without)}
