@@ -66,7 +66,7 @@ class NumberColumns:
         return {name: table[name]["value"].astype(np.float64) for name in names}
 
 
-def whole_column(column: Floats) -> Ints:
+def integer_column(column: Floats) -> Ints:
     """Ids decoded as floats, as integers. Raises ``msgspec.DecodeError`` if one is not exact."""
     if not ((column == np.trunc(column)) & (np.abs(column) < LARGEST_WHOLE)).all():
         raise msgspec.DecodeError("an id is not an integer, or too large for a float")

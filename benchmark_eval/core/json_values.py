@@ -52,12 +52,12 @@ def plain_json(data: bytes | str) -> Any:
     accepts; a record with duplicate keys becomes a ``RecordWithDuplicates``.
     """
     try:
-        return json.loads(data, parse_int=_whole_number, object_pairs_hook=as_record)
+        return json.loads(data, parse_int=_integer, object_pairs_hook=as_record)
     except RecursionError:
         raise ValueError("lists or objects nested too deeply") from None
 
 
-def _whole_number(text: str) -> int | LongInteger:
+def _integer(text: str) -> int | LongInteger:
     return int(text) if len(text) <= _MOST_DIGITS else LongInteger(text)
 
 

@@ -25,7 +25,7 @@ _KINDS = (
 
 
 def open_input(path: str | Path) -> BufferedReader:
-    """Open a regular file (or a link to one) for reading; ``OSError`` for anything else."""
+    """Open a regular file (or a link to one) for reading; raises ``OSError`` for anything else."""
     mode = os.stat(path).st_mode  # noqa: PTH116
     for is_kind, number, name in _KINDS:
         if is_kind(mode):
@@ -34,7 +34,7 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
-    """All bytes of a regular file; ``OSError`` if its content does not fit in memory."""
+    """All bytes of a regular file; raises ``OSError`` if its content does not fit in memory."""
     with open_input(path) as stream:
         check_size(os.fstat(stream.fileno()).st_size, memory_per_byte)
         return stream.read()
@@ -82,7 +82,7 @@ def check_size(size: int, memory_per_byte: float) -> None:
         )
 
 
-MOST_ALIASES = 20
+MAX_ALIASES = 20
 """Maximum number of aliases (``*name``) in a YAML text. Nested aliases expand exponentially: 20
 give at most 1,500 values, a hundred give more than fit in memory."""
 
@@ -93,8 +93,8 @@ def parse_yaml(text: str) -> object:
 
     try:
         events = yaml.parse(text, Loader=yaml.SafeLoader)
-        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MOST_ALIASES:
-            raise ValueError(f"more than {MOST_ALIASES} aliases (*name)")
+        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MAX_ALIASES:
+            raise ValueError(f"more than {MAX_ALIASES} aliases (*name)")
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None

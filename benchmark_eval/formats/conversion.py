@@ -59,7 +59,7 @@ class Report:
             f"{counted(self.n_boxes, 'box', 'boxes')} on {counted(self.n_images, 'image')}: "
             f"{self.source_format} -> {self.target_format}, {self.written}"
         ]
-        lines += [f"  not carried over: {count:,} {what}" for what, count in self.lost.items()]
+        lines += [f"  not carried over: {what}: {count:,}" for what, count in self.lost.items()]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 

@@ -24,7 +24,7 @@ from benchmark_eval.core.arrays import (
     Ints,
     NumberColumns,
     finite_boxes,
-    whole_column,
+    integer_column,
 )
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
 from benchmark_eval.core.problems import Problems
@@ -83,7 +83,7 @@ def _typed(data: bytes) -> _Content:
     images: _Numbers = dict(NumberColumns(_Image).of(coco.images))
     annotations: _Numbers = dict(NumberColumns(_Annotation).of(coco.annotations))
     for table in (images, annotations):
-        table.update((name, whole_column(table[name])) for name in _IDS if name in table)
+        table.update((name, integer_column(table[name])) for name in _IDS if name in table)
     crowd = annotations["iscrowd"]
     if not ((crowd == 0) | (crowd == 1)).all():
         raise msgspec.ValidationError("iscrowd is neither 0 nor 1")

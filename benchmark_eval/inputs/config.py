@@ -64,7 +64,7 @@ def config_schema() -> dict[str, Any]:
 def normalise_config(raw: object, *, source: str = "config") -> Config:
     """Apply types and defaults, and check every option against the schema.
 
-    ``source`` names the configuration in messages. InputError lists every problem: unknown keys
+    ``source`` names the configuration in messages. The InputError lists all problems: unknown keys
     (with the most similar known one), wrong types, values that are not allowed.
     """
     problems = Problems(source)
@@ -109,7 +109,7 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
 
 
 def read_config(path: str | Path) -> Config:
-    """Read a YAML configuration file; InputError if it is unreadable, not YAML or not valid."""
+    """Read a YAML configuration file; raises InputError if it is not readable or not valid."""
     return normalise_config(read_yaml(path), source=str(path))
 
 
@@ -121,7 +121,7 @@ def require_keys(path: str | Path) -> None:
 
 
 def read_yaml(path: str | Path) -> object:
-    """The content of a YAML file; InputError if it is unreadable or not YAML."""
+    """The content of a YAML file; raises InputError if it is unreadable or not YAML."""
     path = Path(path)
     try:
         return parse_yaml(read_input(path).decode("utf-8"))

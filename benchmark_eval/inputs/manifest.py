@@ -105,8 +105,8 @@ class Manifest:
 def read_manifest(path: str | Path) -> Manifest:
     """Read and check a manifest.
 
-    InputError lists every problem of the file: text that is not CSV; missing, unknown or duplicate
-    columns; rows of the wrong length; blank cells; invalid names, regimes, budgets or seeds;
+    The InputError lists all problems of the file: text that is not CSV; missing, unknown or
+    duplicate columns; wrong row lengths; blank cells; invalid names, regimes, budgets or seeds;
     duplicate models or (architecture, regime, k_or_p, seed); two spellings of an architecture.
     """
     path = Path(path)
@@ -339,7 +339,7 @@ class _Reader:
     def seed(self, text: str, where: str) -> int | None:
         if not text.strip():
             return None
-        seed = _whole(text.strip())
+        seed = _integer(text.strip())
         if seed is None:
             self.problems.add("seed", _show(text), "an integer >= 0", record=where, field="seed")
         return seed
@@ -418,7 +418,7 @@ def parse_budget(regime: str, text: str) -> tuple[float, str] | None:
         return float(p), canonical
     if regime == "global_uniform" and text == ALL:
         return float("inf"), ALL
-    k = _whole(text)
+    k = _integer(text)
     if k is None or (k == 0 and regime == "global_uniform"):
         return None
     return float(k), str(k)
@@ -428,7 +428,7 @@ def _number(text: str) -> Decimal | None:
     return Decimal(text) if len(text) <= _MAX_SHOWN and _NUMBER.fullmatch(text) else None
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     number = _number(text)
     if number is None or number > _MAX_WHOLE or number != number.to_integral_value():
         return None

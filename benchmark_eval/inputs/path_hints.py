@@ -17,7 +17,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import some_of
 from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, TAXONOMY, file_names
 
-MOST_NAMES = 2_000
+MAX_NAMES = 2_000
 """Maximum number of names in a folder that are compared."""
 HINTED = 60
 """Maximum number of missing files per run with a hint; the others usually have the same cause."""
@@ -203,7 +203,7 @@ def _matches(name: str, split: str) -> bool:
 def _names(folder: Path) -> list[str]:
     """The names in a folder, sorted."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entry.name for entry in islice(entries, MOST_NAMES))
+        return sorted(entry.name for entry in islice(entries, MAX_NAMES))
     return []
 
 

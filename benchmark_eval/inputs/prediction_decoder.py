@@ -21,7 +21,7 @@ from benchmark_eval.core.arrays import (
     Floats,
     Ints,
     NumberColumns,
-    whole_column,
+    integer_column,
 )
 from benchmark_eval.core.duplicate_keys import duplicates, has_duplicate_keys
 from benchmark_eval.core.errors import InputError
@@ -37,7 +37,7 @@ LONGEST_RECORD = 64 * 1024 * 1024
 MEMORY_PER_BYTE = 4.0
 """Memory that an evaluation needs per byte of JSON text, on top of a constant: about 300 bytes per
 detection (``make bench`` measures it), whose text has 88 bytes or fewer."""
-FREELY = 4 * 1024 * 1024
+UNCHECKED_BYTES = 4 * 1024 * 1024
 """Bytes of text that are read without checking the free memory: numpy alone needs as much."""
 LISTING_PER_BYTE = 16.0
 """Memory per byte of text for reading an invalid file as plain JSON, to list every problem."""
@@ -81,7 +81,7 @@ class Columns:
     score: Floats
 
 
-MOST_BRACES = 100
+MAX_BRACES = 100
 """Maximum number of braces tried for a split of a piece; records contain fewer."""
 _BETWEEN = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 
@@ -93,7 +93,7 @@ class _EndlessError(OSError):
 class _Source:
     """A prediction file as a stream of text, uncompressed if needed.
 
-    ``OSError`` as soon as memory cannot hold the detections in the text.
+    Raises ``OSError`` as soon as memory cannot hold the detections in the text.
     """
 
     def __init__(self, path: Path, *, digest: bool) -> None:
@@ -141,7 +141,7 @@ class _Source:
 
     def _check(self, size: int) -> None:
         """Raise ``OSError`` if memory cannot hold the detections in ``size`` bytes of text."""
-        if size > FREELY and size > self._limit():
+        if size > UNCHECKED_BYTES and size > self._limit():
             check_size(size, MEMORY_PER_BYTE)
 
     def _limit(self) -> float:
@@ -152,7 +152,7 @@ class _Source:
         return self._most
 
     def read_all(self) -> bytes:
-        """All text, for reading it as plain JSON; ``MemoryError`` if memory is too small."""
+        """All text, for reading it as plain JSON; raises ``MemoryError`` if it does not fit."""
         give_back_freed_memory()
         self._most = None
         most = self._limit() * MEMORY_PER_BYTE / LISTING_PER_BYTE
@@ -193,7 +193,7 @@ def _pieces(stream: _Source) -> Iterator[memoryview]:
 def _last_gap(text: bytearray) -> tuple[int, int] | None:
     """The span of the last ``},{`` of the text, from its first brace to its last."""
     end = len(text)
-    for _ in range(MOST_BRACES):
+    for _ in range(MAX_BRACES):
         brace = text.rfind(b"{", 0, end)
         start = text.rfind(b"}", 0, max(brace, 0))
         if start < 0:
@@ -213,7 +213,7 @@ def _typed_columns(stream: _Source) -> Columns:
         try:
             found: dict[str, Any] = columns.of(decoder.decode(piece))
             for name in ("image_id", "category_id"):
-                found[name] = whole_column(found[name])
+                found[name] = integer_column(found[name])
         except msgspec.DecodeError as error:
             done = sum(map(len, parts["score"]))
             raise msgspec.DecodeError(f"after {done} records: {error}") from None

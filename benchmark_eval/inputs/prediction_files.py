@@ -76,7 +76,7 @@ def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str],
 def predictions_file(predictions_dir: str | Path, split: str) -> Path:
     """The split's file in a model's folder: ``<split>_predictions.json`` or the same with ``.gz``.
 
-    ``InputError`` if neither or both exist, or if it is empty.
+    Raises ``InputError`` if neither or both exist, or if it is empty.
     """
     found = _find(os.fspath(predictions_dir), split)
     if isinstance(found, Problem):

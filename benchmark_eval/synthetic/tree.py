@@ -165,7 +165,7 @@ def _check(
 
 
 def _clear(root: Path) -> None:
-    """Remove the output of an earlier call; UsageError for any other files."""
+    """Remove the output of an earlier call; raises UsageError for any other files."""
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root}: found a file; expected a folder for the synthetic data")
     present = [name for name in _MADE if (root / name).exists()]

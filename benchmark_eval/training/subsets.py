@@ -80,7 +80,7 @@ class TrainingPool:
     """``train.json`` as columns and as raw records, from which subsets are drawn."""
 
     def __init__(self, benchmark_dir: str | Path) -> None:
-        """Read and check the benchmark; InputError if it has problems or no train.json."""
+        """Read and check the benchmark; raises InputError if it is invalid or has no train.json."""
         directory = Path(benchmark_dir)
         self.benchmark: Benchmark = load_benchmark(directory)
         if self.benchmark.train is None:
@@ -115,7 +115,7 @@ class TrainingPool:
 
     @cached_property
     def file_names(self) -> list[str]:
-        """The ``file_name`` of each image of ``train.json``; InputError if one is missing."""
+        """Image file names in ``train.json``; raises InputError if one is missing."""
         names: list[str] = []
         problems = Problems(TRAIN.as_posix())
         for row, record in enumerate(self._records[1]):
@@ -365,7 +365,7 @@ def write_subsets(
 
 
 def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:
-    """Every condition with every seed, in the order given; UsageError lists all problems."""
+    """Every condition with every seed, in the given order; one UsageError lists all problems."""
     problems: list[str] = []
     draws: list[Draw] = []
     seeds = list(dict.fromkeys(seeds))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_eval.core import arrays as columns
-from benchmark_eval.core.arrays import Box, NumberColumns, finite_boxes, rows_of_ids, whole_column
+from benchmark_eval.core.arrays import Box, NumberColumns, finite_boxes, integer_column, rows_of_ids
 from benchmark_eval.results.writers import _floats
 
 IDS = st.integers(-(2**63), 2**63 - 1)
@@ -80,13 +80,13 @@ def test_records_of_unequal_length_are_rejected():
 
 @given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1)))
 def test_integers_are_ids(ids):
-    assert whole_column(np.array(ids, np.float64)).tolist() == ids
+    assert integer_column(np.array(ids, np.float64)).tolist() == ids
 
 
 @pytest.mark.parametrize("odd", [0.5, 2.0**53, -(2.0**53), 1e300, np.inf, np.nan])
 def test_inexact_floats_are_not_ids(odd):
     with pytest.raises(msgspec.DecodeError):
-        whole_column(np.array([1.0, odd]))
+        integer_column(np.array([1.0, odd]))
 
 
 SPELLED = st.floats(allow_nan=False, allow_infinity=False) | st.floats(0, 1)

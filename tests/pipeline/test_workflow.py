@@ -233,7 +233,7 @@ def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path)
 
 def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
     write_predictions(
-        sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", worth=9
+        sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", offset=9
     )
     sweep.write_manifest({**MODELS, "new": ("global_uniform", "all", 1)})
     assert sweep.planned() == ({"new"}, AFTER)

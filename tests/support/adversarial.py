@@ -63,7 +63,7 @@ class Dice:
         self.twists = set()
         self.origin = 0
         self.scale = 1
-        if self.twist("boxes far out", 0.05):
+        if self.twist("boxes far from the origin", 0.05):
             self.origin = self.pick((1e6, 1e9, 1e12))
         elif self.twist("boxes of another scale", 0.07):
             self.scale = self.pick((1e-4, 0.1, 100))
@@ -87,14 +87,14 @@ class Dice:
         """An integer in [low, high]."""
         return int(self.rng.integers(low, high + 1))
 
-    def pick(self, things):
-        return things[int(self.rng.integers(len(things)))]
+    def pick(self, items):
+        return items[int(self.rng.integers(len(items)))]
 
-    def some(self, things, p):
-        return [thing for thing in things if self.chance(p)]
+    def some(self, items, p):
+        return [item for item in items if self.chance(p)]
 
-    def shuffled(self, things):
-        return [things[i] for i in self.rng.permutation(len(things))]
+    def shuffled(self, items):
+        return [items[i] for i in self.rng.permutation(len(items))]
 
     def weighted(self, **weights):
         names = list(weights)
@@ -483,7 +483,7 @@ TWISTS = frozenset(
         *("empty split", "split without specimens", "image without specimens", "crowd only"),
         *("empty predictions", "image without predictions", "crowd", "crowd over a specimen"),
         *("crowd in iid_test", "crowd in inat_test", "crowd in semantic_ood", "crowd in train"),
-        *("boxes far out", "boxes of another scale"),
+        *("boxes far from the origin", "boxes of another scale"),
         *("two bands on an image", "two bands in one place"),
         *("two specimens in one place", "two specimens at one distance", "box of size 0"),
         "noise in the coordinates",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from support.layout import ANNOTATIONS, Again, record, species
+from support.layout import ANNOTATIONS, DuplicateKey, record, species
 
 MODELS = tuple("abcdefghijklmnopqrs")
 SPLITS = ("iid_test", "inat_test", "semantic_ood")
@@ -236,8 +236,8 @@ def _(tree):
 
 @plant("duplicate-key", 2)
 def _(tree):
-    tree.predictions["s", "iid_test"][3][Again("score")] = 0.5
-    tree.annotation("train", 14)[Again("iscrowd")] = 0
+    tree.predictions["s", "iid_test"][3][DuplicateKey("score")] = 0.5
+    tree.annotation("train", 14)[DuplicateKey("iscrowd")] = 0
 
 
 @plant("not-a-list")
