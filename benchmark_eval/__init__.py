@@ -1,7 +1,7 @@
 """Evaluation of object detectors on the Bark and Ambrosia Beetle Detection Benchmark.
 
-The names in ``__all__`` are the public API; everything else may change. Each is imported when it
-is first used, so that ``import benchmark_eval`` loads neither numpy nor pandas.
+The names in ``__all__`` are the public API; everything else may change. They are
+imported on first use, so that ``import benchmark_eval`` loads neither numpy nor pandas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from benchmark_eval.voc.scoring import score_voc_folders
 
 __version__ = "0.1.0"
-"""Version of the package, as text."""
+"""Version of this package."""
 
 __all__ = [  # noqa: RUF022 - the order of the API page
     "run_evaluation",
@@ -65,7 +65,7 @@ _MODULES = {
     "InputError": "core.errors",
     "UsageError": "core.errors",
 }
-"""The module of each name, imported when the name is first used."""
+"""Maps each public name to its module, which is imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

@@ -16,11 +16,11 @@ from benchmark_eval.core.errors import UsageError
 
 @contextlib.contextmanager
 def atomic_writer(path: str | Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """A binary file that appears at ``path`` complete, on leaving the block, or not at all.
+    """A binary file that appears at ``path`` when the block ends: complete, or not at all.
 
-    The bytes go to a hidden file beside it, so that the last step is a rename within one file
-    system; a process killed earlier leaves ``path`` unchanged. ``sync=False`` does not wait for
-    the disk, for small files that can be made again after a power cut.
+    The bytes are written to a hidden file in the same folder, which is then renamed. If the
+    process is killed before that, ``path`` is unchanged. ``sync=False`` does not wait for the disk;
+    use it for small files that can be regenerated after a power failure.
     """
     path = Path(path)
     with _staged(path, sync=sync) as (stream, name):
@@ -30,7 +30,7 @@ def atomic_writer(path: str | Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _staged(path: Path, *, sync: bool) -> Iterator[tuple[BinaryIO, Path]]:
-    """A hidden file beside ``path`` to fill, and its name; removed on failure."""
+    """A hidden file beside ``path`` to write to, and its path; removed on failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, made = tempfile.mkstemp(dir=path.parent, prefix=_hidden(path), suffix=".tmp")
     name = Path(made)
@@ -66,10 +66,10 @@ def _put(name: Path, path: Path) -> None:
 def write_together(contents: Mapping[Path, bytes | None], seal: Path) -> None:
     """Write files that belong together: all of them, or none if the disk is full.
 
-    ``None`` removes a file. All bytes are on the disk before the first old file is touched. Then
+    ``None`` removes a file. All bytes are on disk before the first old file is touched. Then
     the old ``seal`` (one of ``contents``) is removed first and the new one renamed last: if the
-    seal exists, all other files are complete, even after a kill in between. Temporary files of a
-    killed call are removed.
+    seal exists, all other files are complete, even after a kill in between. Temporary files left
+    by a killed call are removed.
     """
     staged: dict[Path, Path] = {}
     try:
@@ -102,15 +102,15 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """A folder to fill that appears at ``path`` complete, on leaving the block, or not at all.
+    """A folder to fill, which appears at ``path`` when the block ends: complete, or not at all.
 
-    UsageError unless ``path`` is a new or empty folder, so that no old file stays among the new.
+    Raises UsageError unless ``path`` is a new or empty folder: old and new files must not mix.
     """
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(
-            f"{path}: found a file or a folder with content; expected a new or empty folder "
-            "(no old file may stay among the new ones)"
+            f"{path}: found a file or a non-empty folder; expected a new or empty folder "
+            "(old and new files must not be mixed)"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}."))
@@ -124,12 +124,12 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def write_bytes_atomic(path: str | Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, all of it or nothing."""
+    """Write ``data`` to ``path``, completely or not at all."""
     with atomic_writer(path) as stream:
         stream.write(data)
 
 
 def write_text_atomic(path: str | Path, text: str, *, sync: bool = True) -> None:
-    """Write ``text`` to ``path`` as UTF-8, all of it or nothing; line ends stay as they are."""
+    """Write ``text`` to ``path`` as UTF-8, completely or not at all; line endings are kept."""
     with atomic_writer(path, sync=sync) as stream:
         stream.write(text.encode("utf-8"))

@@ -1,6 +1,6 @@
-"""One digest for the code behind each kind of result: an edit makes only those results stale.
+"""A digest of the code behind each kind of result: an edit makes only the affected results stale.
 
-Results record the digest of the code that made them; the workflow makes them again when it
+Results record the digest of the code that produced them; the workflow reruns their jobs when it
 changes. The digest covers whole packages (``ROOMS``), so the path of a file shows whether an edit
 to it causes every model to be scored again.
 """
@@ -32,7 +32,7 @@ WITHOUT_EFFECT = (
 """Files of these packages that affect no result: wording of problems, handling of memory, results
 as DataFrames."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
-"""Suffixes of the files that count; others are left by editors and Python."""
+"""Suffixes of the files in the digest; files with other suffixes come from editors or Python."""
 
 
 def package_dir() -> Path:

@@ -13,7 +13,7 @@ def is_formula(text: str) -> bool:
 
 
 def separator_hint(header: Sequence[str]) -> str:
-    """The likely cause of a header with one column: a separator other than the comma; or ``""``."""
+    """The likely cause of a header with one column (a separator other than a comma), or ``""``."""
     other = next((c for c in (";", "\t", "|") if c in header[0]), "") if len(header) == 1 else ""
     return f"the columns are separated by {other!r}" if other else ""
 
@@ -21,11 +21,11 @@ def separator_hint(header: Sequence[str]) -> str:
 def csv_text(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, escape_formulas: bool = True
 ) -> str:
-    """A table as CSV, its lines ended by a line feed: the one writer of this package.
+    """A table as CSV with LF line endings; every CSV file of this package is written by it.
 
-    None is an empty cell, a float the shortest text that reads back as the same number. A text
-    that a spreadsheet would run as a formula gets an apostrophe in front, unless a program reads
-    the file back (``escape_formulas=False``).
+    None becomes an empty cell, a float the shortest text that parses to the same number. Text that
+    a spreadsheet would run as a formula is prefixed with an apostrophe, except in files that a
+    program reads back (``escape_formulas=False``).
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -37,9 +37,9 @@ def csv_text(
 
 
 def csv_cell(text: str) -> str:
-    """One text as a cell of ``csv_text``, quoted if it must be."""
+    """One text as a cell of ``csv_text``, quoted if necessary."""
     out = io.StringIO()
-    # a row of one empty cell would be quoted
+    # csv quotes an empty cell if it is the only one in its row
     csv.writer(out, lineterminator="\n").writerow([_escaped(text), ""])
     return out.getvalue()[:-2]
 

@@ -1,7 +1,7 @@
-"""Duplicate keys in a record of a JSON file, of which a decoder silently takes the last.
+"""Detection of duplicate keys in JSON records, of which decoders silently keep only the last.
 
-Checking every key takes as long as decoding. Counting colons, or else each key, clears nearly
-every file; only the others are read record by record.
+Checking every key takes as long as decoding. Counting the colons, or else the keys, clears
+nearly every file; only the remaining ones are read record by record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 _COLON = ord(":")
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
-"""An escaped ASCII character, by which a key could evade counting; JSON writers avoid it."""
+"""An escaped ASCII character, which could hide a key from counting; JSON writers do not use it."""
 
 
 Reader = Callable[[bytes], Any]
@@ -46,9 +46,10 @@ def duplicates(record: object, keys: Sequence[str]) -> Iterator[tuple[str, list[
 
 
 def cleared_by_colons(text: bytes | memoryview, n_keys: int) -> bool:
-    """Whether a list of records with ``n_keys`` distinct keys in all can have no duplicate.
+    """Whether the number of colons proves that a list of records has no duplicate key.
 
-    A colon follows every key, so with as many colons as keys there is no further key.
+    ``n_keys`` is the total number of keys without duplicates. Every key is followed by a colon, so
+    if there are as many colons as keys, none is duplicated.
     """
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _COLON)) == n_keys
 
@@ -66,7 +67,7 @@ def cleared_by_keys(text: bytes, counts: Mapping[str, int]) -> bool:
 def has_duplicate_keys(
     text: bytes | memoryview, n_records: int, keys: Sequence[str], read: Reader
 ) -> bool:
-    """Whether a record of a JSON list has a duplicate of one of ``keys``, which all records have.
+    """Whether any record of a JSON list repeats one of ``keys``, which every record has.
 
     ``text`` is valid JSON with ``n_records`` records; ``read`` decodes it with ``as_record``.
     """
@@ -83,7 +84,7 @@ COCO_KEYS = {
     "annotations": ("annotation", ("id", "image_id", "category_id", "bbox", "iscrowd", "area")),
     "categories": ("category", ("id", "name")),
 }
-"""The lists of a COCO file that are read: the name of one record, and its keys."""
+"""The lists of a COCO file that are read, each with the name and the keys of its records."""
 
 
 class _Present(msgspec.Struct, gc=False):
@@ -95,7 +96,7 @@ class _Present(msgspec.Struct, gc=False):
 
 
 def _counts(text: bytes, keys: Sequence[str]) -> dict[str, int]:
-    """The number of records of a list that have each key; all for a required key."""
+    """The number of records of a list that have each key (all of them for a required key)."""
     records = msgspec.json.decode(text, type=list[_Present])
     counts = dict.fromkeys(keys, len(records))
     for key in _Present.__struct_fields__:

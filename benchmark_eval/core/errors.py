@@ -1,6 +1,6 @@
 """The exceptions of this package.
 
-A problem of an input says where it is (file, record, field), what was found, what is expected and,
+A problem of an input states its place (file, record, field), what was found, what is expected and,
 if known, the likely cause. All problems of a run are collected and raised together.
 """
 
@@ -31,7 +31,7 @@ class BenchmarkEvalError(Exception):
 
 
 class UsageError(BenchmarkEvalError):
-    """An option of a call or a config is not allowed or makes no sense.
+    """An option of a call or a config is invalid, or options contradict each other.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def unwritable(error: UnicodeEncodeError) -> UsageError:
 
 
 class InputError(BenchmarkEvalError):
-    """Inputs are not valid; the message lists all problems.
+    """The inputs are invalid; the message lists all problems.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 
 LEVEL = 0.95
-"""Coverage of every interval over seeds."""
+"""Nominal coverage of all intervals over seeds."""
 
 
 class Estimate(msgspec.Struct, frozen=True):

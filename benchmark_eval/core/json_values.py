@@ -22,10 +22,10 @@ def is_number(value: object) -> bool:
 
 
 def as_id(value: object) -> int | None:
-    """The id that a JSON value holds: an integer, 7.0 as well as 7; None for anything else.
+    """The id in a JSON value: an integer, written as 7 or 7.0; None for anything else.
 
-    From 2**53 on a float may differ from the integer that was written, so only integers are
-    accepted there.
+    From 2**53 on, a float may differ from the integer that was written, so only integers are
+    accepted in that range.
     """
     if not is_number(value):
         return None
@@ -52,12 +52,12 @@ def plain_json(data: bytes | str) -> Any:
     accepts; a record with duplicate keys becomes a ``RecordWithDuplicates``.
     """
     try:
-        return json.loads(data, parse_int=_whole_number, object_pairs_hook=as_record)
+        return json.loads(data, parse_int=_integer, object_pairs_hook=as_record)
     except RecursionError:
         raise ValueError("lists or objects nested too deeply") from None
 
 
-def _whole_number(text: str) -> int | LongInteger:
+def _integer(text: str) -> int | LongInteger:
     return int(text) if len(text) <= _MOST_DIGITS else LongInteger(text)
 
 

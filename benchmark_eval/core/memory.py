@@ -8,8 +8,8 @@ from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""glibc's parameters (malloc.h): from which size freed memory is returned to the system, and from
-which size an allocation is mapped separately."""
+"""glibc parameters (malloc.h): the size from which freed memory is returned to the system, and the
+size from which an allocation is mapped separately."""
 _LARGEST_MMAP = 32 * 2**20
 """The largest M_MMAP_THRESHOLD in bytes that every version of glibc accepts."""
 
@@ -57,7 +57,7 @@ def _machine() -> Iterator[int]:
 
 
 def _control_groups() -> Iterator[int]:
-    """What each control group of the process leaves, up to the root (versions 1 and 2)."""
+    """The memory left in each control group of the process, up to the root (versions 1 and 2)."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, place = line.split(":", 2)

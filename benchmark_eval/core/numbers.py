@@ -1,4 +1,4 @@
-"""Fractions, differences and correlations that stay undefined (None) if an operand is."""
+"""Fractions, differences and correlations, which are undefined (None) if an operand is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDING = 1e-12
 
 
 def mean(values: Floats) -> float | None:
-    """Mean; None of nothing."""
+    """Mean; None if there are no values."""
     return float(values.mean()) if len(values) else None
 
 

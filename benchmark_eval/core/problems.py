@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 SHOWN_PER_KIND = 20
-"""Problems of one kind that a table of findings lists; the others are counted."""
+"""Maximum number of problems of one kind listed in a table of findings; the others are counted."""
 SHOWN_PER_CAUSE = 3
-"""Problems of one kind, field and cause that a message lists as examples. If no cause is known and
-each is in a different file (missing files), ``SHOWN_PER_KIND``."""
+"""Maximum number of problems of one kind, field and cause that a message lists as examples;
+``SHOWN_PER_KIND`` if no cause is known and each is in a different file (missing files)."""
 PLACES_NAMED = 10
-"""Places of the other problems that it names."""
+"""Maximum number of places named for the other problems."""
 LISTED_COMPLETELY = frozenset({"missing-predictions", "empty-predictions"})
-"""Kinds of which every place is listed, however many: users work through the missing files."""
+"""Kinds of which every problem is listed: users need the complete list of missing files."""
 LISTED_PER_KIND = 1000
-"""Most lines per kind in a message: swapping two folders can cause half a million problems, with a
-different cause for each file."""
+"""Maximum number of lines per kind in a message: swapping two folders can cause half a million
+problems, with a different cause for each file."""
 
 
 _ABSENT = ("no ", "not ", "missing ")
-"""Beginnings of ``found`` that are printed without the word "found"."""
+"""Prefixes of ``found`` that are printed without the word "found"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Problem:
 
 
 class Problems:
-    """Collects the problems of one or several files; false while there are none.
+    """Collects the problems of one or several files; falsy while there are none.
 
     ``file`` is the default file of ``add``. The first ``most`` problems of each kind are kept, in
     the order they are added; the others are counted.
@@ -126,7 +126,7 @@ def render_problems(problems: Sequence[Problem]) -> str:
     for problem in problems:
         of_kind[problem.kind] += problem.times
         key: tuple[str, ...] = (problem.kind, problem.field, problem.expected, problem.cause)
-        if problem.times > 1:  # counts the rest of the problems before it
+        if problem.times > 1:  # counts the unlisted problems of the kind
             key = latest.get((problem.kind, problem.file), key)
         latest[problem.kind, problem.file] = key
         groups.setdefault(key, []).append(problem)

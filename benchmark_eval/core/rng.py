@@ -1,7 +1,7 @@
 """Named random streams.
 
 A stream depends only on the seed and its name, never on earlier draws, so that adding a model,
-species or split changes no other.
+species or split does not change any other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Opening input files: only regular files, and only if their content fits in memory.
 
-A pipe would block forever, a device never ends, and a file larger than memory gets the process
-killed without a message. The ``OSError`` of a rejected file says why.
+A pipe may block forever, a device may never end, and a file larger than memory gets the process
+killed without a message. The ``OSError`` for a rejected file states the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KINDS = (
 
 
 def open_input(path: str | Path) -> BufferedReader:
-    """Open a regular file (or a link to one) for reading; ``OSError`` for anything else."""
+    """Open a regular file (or a link to one) for reading; raises ``OSError`` for anything else."""
     mode = os.stat(path).st_mode  # noqa: PTH116
     for is_kind, number, name in _KINDS:
         if is_kind(mode):
@@ -34,7 +34,7 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
-    """All bytes of a regular file; ``OSError`` if its content does not fit in memory."""
+    """All bytes of a regular file; raises ``OSError`` if its content does not fit in memory."""
     with open_input(path) as stream:
         check_size(os.fstat(stream.fileno()).st_size, memory_per_byte)
         return stream.read()
@@ -43,7 +43,7 @@ def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
 def unreadable(
     file: str | Path, error: Exception, expected: str = "a readable file", *, record: str = ""
 ) -> Problem:
-    """The problem of a file that cannot be opened or read; ``file`` is how messages name it."""
+    """The problem of a file that cannot be opened or read; ``file`` is its name in messages."""
     found = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return Problem("unreadable", str(file), found, expected, record)
 
@@ -59,7 +59,7 @@ def read_or_report(
 ) -> bytes | None:
     """All bytes of a regular file; ``None`` and a new problem if it cannot be read.
 
-    ``file`` is how messages name it, by default its path.
+    ``file`` is its name in messages, by default its path.
     """
     try:
         return read_input(path, memory_per_byte=memory_per_byte)
@@ -69,7 +69,7 @@ def read_or_report(
 
 
 def check_size(size: int, memory_per_byte: float) -> None:
-    """``OSError`` if memory cannot hold the content of ``size`` bytes of text."""
+    """Raise ``OSError`` if the content of ``size`` bytes of text does not fit in memory."""
     free = available_memory()
     if free is not None and size * memory_per_byte > free:
         give_back_freed_memory()
@@ -82,19 +82,19 @@ def check_size(size: int, memory_per_byte: float) -> None:
         )
 
 
-MOST_ALIASES = 20
-"""Most aliases (``*name``) that a YAML text may have. Nested aliases expand to exponentially many
-values: 20 to at most 1,500, a hundred to more than fits in memory."""
+MAX_ALIASES = 20
+"""Maximum number of aliases (``*name``) in a YAML text. Nested aliases expand exponentially: 20
+give at most 1,500 values, a hundred give more than fit in memory."""
 
 
 def parse_yaml(text: str) -> object:
-    """Decode YAML, plain values only; ``ValueError`` for any other text."""
+    """Decode YAML with plain values only; raises ``ValueError`` for any other text."""
     import yaml
 
     try:
         events = yaml.parse(text, Loader=yaml.SafeLoader)
-        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MOST_ALIASES:
-            raise ValueError(f"more than {MOST_ALIASES} aliases (*name)")
+        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MAX_ALIASES:
+            raise ValueError(f"more than {MAX_ALIASES} aliases (*name)")
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None

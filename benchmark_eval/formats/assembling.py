@@ -158,7 +158,7 @@ class _Raw:
     def report(
         self, bad: Bools, kind: str, expected: str, *, field: str = "box", cause: str = ""
     ) -> None:
-        """Add one problem per marked box."""
+        """Add one problem for each box that is True in ``bad``."""
         for row in np.flatnonzero(bad).tolist():
             numbers = [round(v, 9) for v in self.values[row].tolist()]
             found = show(self.score[row].item() if field == "confidence" else numbers)

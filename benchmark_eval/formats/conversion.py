@@ -59,7 +59,7 @@ class Report:
             f"{counted(self.n_boxes, 'box', 'boxes')} on {counted(self.n_images, 'image')}: "
             f"{self.source_format} -> {self.target_format}, {self.written}"
         ]
-        lines += [f"  not carried over: {count:,} {what}" for what, count in self.lost.items()]
+        lines += [f"  not carried over: {what}: {count:,}" for what, count in self.lost.items()]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -237,17 +237,17 @@ def convert_annotations(
     source : str or Path
         File or folder to read. ``{split}`` in it stands for each of ``splits``.
     target : str or Path
-        File or folder to write; for ``to_format="benchmark"`` the folder of a model, which gets
-        ``<split>_predictions.json``.
+        File or folder to write; for ``to_format="benchmark"`` the folder of a model, in which
+        ``<split>_predictions.json`` is written.
     to_format : str
         ``"benchmark"``, ``"coco"``, ``"coco-results"``, ``"yolo"``, ``"voc-xml"`` or another of
-        the formats on the page "Converters".
+        the formats on the "Converters" page of the documentation.
     from_format : str, optional
         Format of ``source``; detected if not given.
     benchmark_dir : str or Path, optional
         The unpacked benchmark, to match images by file name and classes by name.
     splits : str or sequence of str, default ()
-        The splits that ``source`` holds; they need ``benchmark_dir``.
+        The splits in ``source``; requires ``benchmark_dir``.
     names : str or Path, optional
         File with the class names of ``source`` (``data.yaml``, ``config.json``, ``classes.txt``).
     first_class : int, optional
@@ -278,8 +278,8 @@ def convert_annotations(
     Returns
     -------
     list of Report
-        One report per split: ``written``, ``n_images``, ``n_boxes``, ``lost`` (what the target
-        cannot hold) and ``notes`` (what was assumed).
+        One report per split: ``written``, ``n_images``, ``n_boxes``, ``lost`` (content
+        that the target cannot represent) and ``notes`` (assumptions).
 
     Raises
     ------
@@ -291,7 +291,7 @@ def convert_annotations(
 
     Notes
     -----
-    None of the frameworks needs to be installed. The page "Converters" of the documentation
+    No detection framework needs to be installed. The "Converters" page of the documentation
     describes the formats, the pixel rules and the handling of EXIF orientation.
 
     Examples

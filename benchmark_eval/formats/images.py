@@ -254,7 +254,7 @@ def resolve_frames(
         )
     from_upright = np.full(len(images), frame == "upright")
     default = from_upright if to_frame is None else np.full(len(images), to_frame == "upright")
-    # a size that fits one frame only decides; without a size, boxes keep the source's frame
+    # a size that fits only one frame determines it; without a size, boxes keep the source's frame
     to_upright: Bools = np.where(given & (is_stored != is_upright), is_upright, default)
     sizes = np.where(to_upright[:, None], upright, headers.stored)
     orientation = np.where(oriented & (from_upright != to_upright), headers.orientation, 0)
@@ -265,11 +265,11 @@ def resolve_frames(
 
 
 def reorient_corners(corners: Floats, orientation: Ints, sizes: Floats) -> Floats:
-    """Corners moved from stored to upright by an EXIF orientation, or back by its negative.
+    """Transform corners from stored to upright by an EXIF orientation, or back by its negative.
 
     ``sizes`` is the width and height of each box's image before the transformation, in px.
     """
-    # every orientation is its own inverse, except 6 and 8, which are inverse to each other
+    # every orientation is its own inverse, except 6 and 8, which are inverses of each other
     number = np.abs(orientation)
     number = np.where(orientation == -6, 8, np.where(orientation == -8, 6, number))
     width, height = sizes[:, 0], sizes[:, 1]

@@ -24,7 +24,7 @@ _CHUNK = 50_000
 
 
 def read_bytes(path: Path, problems: Problems, expected: str) -> bytes | None:
-    """The bytes of a file without a byte-order mark; None and a problem if it is unreadable."""
+    """The bytes of a file without a byte order mark; None and a problem if it is unreadable."""
     record = _record_name(path, problems)
     read = read_small_file if record else read_or_report  # one file per image, or a single file
     data = read(path, problems, expected, file=problems.file, record=record)

@@ -14,7 +14,7 @@ _NUMBER = re.compile(
 
 
 def parse_number(text: str) -> float:
-    """Parse a number; ValueError for text that only Python accepts, such as 1_000."""
+    """Parse a number; raises ValueError for text that only Python accepts, such as 1_000."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r}, which is not a number")
     return float(text)

@@ -25,10 +25,10 @@ def is_stray(file: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Every category of any split file, one per row, ascending by ``ids``.
+    """All categories of all split files, one per row, ascending by ``ids``.
 
-    Code columns hold small integers that are equal if the texts are equal, -1 for a blank text,
-    so that agreement at a rank is a comparison of columns. ``n_train_images`` and
+    Code columns hold one small integer per distinct text (-1 for a blank one), so that agreement
+    at a rank is a comparison of integers. ``n_train_images`` and
     ``n_train_objects`` are -1 for a species without a training annotation.
     """
 
@@ -51,7 +51,7 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class SplitTruth:
-    """The ground truth of one split, annotations grouped by image, file order within an image.
+    """The ground truth of one split, annotations grouped by image, in file order within an image.
 
     ``image_ids`` ascend; ``sizes`` is (images, 2) width and height in px, NaN if not given.
     ``image`` (row of ``image_ids``), ``category`` (row of ``Categories``), ``boxes``
@@ -125,7 +125,7 @@ class Benchmark:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def split(self, name: str) -> SplitTruth:
-        """The split's ground truth; ``UsageError`` if the benchmark does not have the split."""
+        """The split's ground truth. Raises ``UsageError`` if the benchmark has no such split."""
         if name not in self.splits:
             have = ", ".join(self.splits) or "none"
             raise UsageError(

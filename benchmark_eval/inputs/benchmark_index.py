@@ -64,7 +64,7 @@ def write_index(benchmark_dir: str | Path, path: str | Path) -> None:
 
 
 def save_index(benchmark: Benchmark, path: str | Path) -> None:
-    """Write a benchmark as one uncompressed ``.npz``, all of it or nothing."""
+    """Write a benchmark as one uncompressed ``.npz``, completely or not at all."""
     arrays: dict[str, NDArray[Any]] = {"version": np.array(INDEX_VERSION)}
     for name in _CATEGORY_ARRAYS:
         arrays[f"categories/{name}"] = getattr(benchmark.categories, name)
@@ -87,7 +87,7 @@ def save_index(benchmark: Benchmark, path: str | Path) -> None:
 
 
 def read_index(path: str | Path) -> Benchmark:
-    """Load an index; ``InputError`` if it is missing, damaged or of another version."""
+    """Load an index. Raises ``InputError`` if it is missing, damaged or of another version."""
     expected = "an index written by the workflow (or pass the benchmark folder)"
     try:
         with np.load(path, allow_pickle=False) as store:

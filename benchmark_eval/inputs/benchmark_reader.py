@@ -57,7 +57,7 @@ def _check_categories(raw: RawSplit, ids: Ints, problems: Problems) -> None:
 
 
 def _valid_part(raw: RawSplit, ids: Ints) -> RawSplit:
-    """An invalid file without duplicates and annotations of unknown images or categories."""
+    """An invalid file, without duplicates or annotations of unknown images or categories."""
     keep = np.isin(raw.image, raw.image_ids) & np.isin(raw.category, ids)
     columns = ("annotation_ids", "image", "category", "boxes", "area", "crowd")
     image_ids, first = np.unique(raw.image_ids, return_index=True)
@@ -123,7 +123,7 @@ def _train_counts(
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Everything that can be read of a benchmark folder, and all its problems.
+    """The readable content of a benchmark folder, and all its problems.
 
     ``benchmark`` is ``None`` if no annotation file can be read. If there are problems it holds the
     valid part: enough for further checks, never for scoring. ``raws`` are the annotation files as
@@ -195,7 +195,7 @@ def load_benchmark(benchmark_dir: str | Path) -> Benchmark:
 
 
 def survey_benchmark(benchmark_dir: str | Path) -> Survey:
-    """Read as much of a benchmark folder as possible. ``InputError`` if there is no folder."""
+    """Read as much of a benchmark folder as possible. Raises ``InputError`` if it is missing."""
     directory = Path(benchmark_dir)
     problems = Problems()
     digests: dict[str, str] = {}
@@ -237,7 +237,7 @@ def _hint(directory: Path) -> str:
 
 
 def _check_names(folder: Path, problems: Problems) -> None:
-    """Report files whose names differ from those of the splits only by case."""
+    """Report files whose names differ from those of the splits only in case."""
     expected = {f"{name}.json" for name in KNOWN_SPLITS}
     for name in sorted(path.name for path in folder.glob("*")):
         meant = name.lower()
@@ -245,7 +245,7 @@ def _check_names(folder: Path, problems: Problems) -> None:
             problems.add(
                 "split-file-name",
                 f"a file named {name!r}",
-                f"{meant!r}, or a name that differs by more than case",
+                f"{meant!r}, or a name that differs in more than case",
                 file=(ANNOTATIONS / name).as_posix(),
                 cause=f"not read as the split {meant.removesuffix('.json')}",
             )

@@ -24,14 +24,14 @@ from benchmark_eval.core.arrays import (
     Ints,
     NumberColumns,
     finite_boxes,
-    whole_column,
+    integer_column,
 )
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 
 MEMORY_PER_BYTE = 8.0
-"""Memory needed per byte of an annotation file, as all its records are decoded at once."""
+"""Memory needed per byte of an annotation file, because all its records are decoded at once."""
 
 
 class _Image(msgspec.Struct, gc=False):
@@ -83,7 +83,7 @@ def _typed(data: bytes) -> _Content:
     images: _Numbers = dict(NumberColumns(_Image).of(coco.images))
     annotations: _Numbers = dict(NumberColumns(_Annotation).of(coco.annotations))
     for table in (images, annotations):
-        table.update((name, whole_column(table[name])) for name in _IDS if name in table)
+        table.update((name, integer_column(table[name])) for name in _IDS if name in table)
     crowd = annotations["iscrowd"]
     if not ((crowd == 0) | (crowd == 1)).all():
         raise msgspec.ValidationError("iscrowd is neither 0 nor 1")
@@ -231,10 +231,10 @@ class _TolerantReader:
             self.problems.add(
                 "iscrowd-missing",
                 'missing field "iscrowd"',
-                "0 or 1 (crowd-aware annotations needed)",
+                "0 or 1 (annotations with crowd regions are required)",
                 record=where,
                 field="iscrowd",
-                cause="annotations of version 1, or removed by a converter",
+                cause="annotations of version 1, or a converter that removed the field",
             )
             crowd = 0
         elif crowd not in (0, 1):
@@ -292,7 +292,7 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
             problems.add(
                 kind,
                 f"{what} id {value} used twice",
-                f"each {what} id once",
+                f"unique {what} ids",
                 record=f"{what} {value}",
                 field="id",
             )

@@ -49,7 +49,7 @@ class Config:
     plot_formats: tuple[str, ...]
 
     def unset(self) -> list[str]:
-        """The keys that a sweep needs and that are not set."""
+        """The keys that a sweep requires and that are not set."""
         return [key for key in ("benchmark_dir", "manifest") if getattr(self, key) is None]
 
 
@@ -64,7 +64,7 @@ def config_schema() -> dict[str, Any]:
 def normalise_config(raw: object, *, source: str = "config") -> Config:
     """Apply types and defaults, and check every option against the schema.
 
-    ``source`` names the configuration in messages. InputError lists every problem: unknown keys
+    ``source`` names the configuration in messages. The InputError lists all problems: unknown keys
     (with the most similar known one), wrong types, values that are not allowed.
     """
     problems = Problems(source)
@@ -109,19 +109,19 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
 
 
 def read_config(path: str | Path) -> Config:
-    """Read a YAML configuration file; InputError if it is unreadable, not YAML or not valid."""
+    """Read a YAML configuration file; raises InputError if it is not readable or not valid."""
     return normalise_config(read_yaml(path), source=str(path))
 
 
 def require_keys(path: str | Path) -> None:
-    """``InputError`` unless a file is a YAML mapping of any keys."""
+    """Raise ``InputError`` unless the file is a YAML mapping, whatever its keys."""
     if not isinstance(read_yaml(path), Mapping):
         expected = "keys with values, as in config/config.yaml of the workflow"
-        raise InputError([Problem("not-yaml", str(path), "no keys at its top level", expected)])
+        raise InputError([Problem("not-yaml", str(path), "no keys at the top level", expected)])
 
 
 def read_yaml(path: str | Path) -> object:
-    """The content of a YAML file; InputError if it is unreadable or not YAML."""
+    """The content of a YAML file; raises InputError if it is unreadable or not YAML."""
     path = Path(path)
     try:
         return parse_yaml(read_input(path).decode("utf-8"))
@@ -133,7 +133,7 @@ def read_yaml(path: str | Path) -> object:
 
 
 def _coerced(value: object, rules: Mapping[str, Any]) -> object:
-    """Text from a command line as the type in the schema; any other value unchanged."""
+    """Convert text from the command line to the type in the schema; other values are unchanged."""
     kind = rules.get("type")
     if kind == "array" and isinstance(value, str):
         inner = value.strip()
@@ -152,7 +152,7 @@ def _coerced(value: object, rules: Mapping[str, Any]) -> object:
 
 
 def _fits(value: object, rules: Mapping[str, Any]) -> bool:
-    """Whether a value fits the schema and is neither non-finite nor a blank text."""
+    """Whether a value fits the schema and is neither a non-finite number nor blank text."""
     import jsonschema
 
     unusable = (isinstance(value, float) and not math.isfinite(value)) or (
@@ -181,7 +181,7 @@ def _cause(value: object, rules: Mapping[str, Any]) -> str:
             "an unquoted number or true/false is not text in YAML: quote it, or write ./ before it"
         )
     if value is None:
-        return "a key without a value: remove it for the default"
+        return "a key without a value: remove it to use the default"
     return ""
 
 

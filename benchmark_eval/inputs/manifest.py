@@ -105,8 +105,8 @@ class Manifest:
 def read_manifest(path: str | Path) -> Manifest:
     """Read and check a manifest.
 
-    InputError lists every problem of the file: text that is not CSV; missing, unknown or duplicate
-    columns; rows of the wrong length; blank cells; invalid names, regimes, budgets or seeds;
+    The InputError lists all problems of the file: text that is not CSV; missing, unknown or
+    duplicate columns; wrong row lengths; blank cells; invalid names, regimes, budgets or seeds;
     duplicate models or (architecture, regime, k_or_p, seed); two spellings of an architecture.
     """
     path = Path(path)
@@ -201,7 +201,7 @@ class _Reader:
                 self.problems.add(
                     "duplicate-column",
                     f"column {name!r} {header.count(name)} times",
-                    "each column once",
+                    "unique column names",
                     record="header",
                 )
         missing = [name for name in REQUIRED_COLUMNS if name not in header]
@@ -222,7 +222,7 @@ class _Reader:
         where = f"row {number} (line {line})"
         if not any(cell.strip() for cell in cells):
             self.problems.add(
-                "blank-row", "a row of blank cells", "a model or no row", record=where
+                "blank-row", "a row of blank cells", "one row per model", record=where
             )
             return None
         if len(cells) != len(columns):
@@ -231,7 +231,7 @@ class _Reader:
                 f"{len(cells)} cells",
                 f"{len(columns)} cells, one per column",
                 record=where,
-                cause="a cell with a comma needs double quotes"
+                cause="a cell with a comma must be in double quotes"
                 if len(cells) > len(columns)
                 else "",
             )
@@ -295,7 +295,7 @@ class _Reader:
             elif cell != cell.strip():
                 self.problems.add(
                     "surrounding-whitespace",
-                    f"leading or trailing blanks: {_show(cell)}",
+                    f"leading or trailing whitespace: {_show(cell)}",
                     "the value without them",
                     record=where,
                     field=field,
@@ -322,7 +322,7 @@ class _Reader:
         if parsed is None:
             cause = "write 'all' in lower case" if text.strip().lower() == ALL else ""
             if cause and regime != "global_uniform":
-                cause = "only global_uniform has 'all'"
+                cause = "only global_uniform accepts 'all'"
             self.problems.add(
                 "k_or_p",
                 _show(text),
@@ -339,13 +339,13 @@ class _Reader:
     def seed(self, text: str, where: str) -> int | None:
         if not text.strip():
             return None
-        seed = _whole(text.strip())
+        seed = _integer(text.strip())
         if seed is None:
             self.problems.add("seed", _show(text), "an integer >= 0", record=where, field="seed")
         return seed
 
     def check_duplicates(self, models: list[ModelEntry], has_architecture: bool) -> None:
-        """Report duplicate models and seeds, and names that differ only by case."""
+        """Report duplicate models and seeds, and names that differ only in case."""
         by_name: dict[str, ModelEntry] = {}
         by_cell: dict[tuple[Condition, int], ModelEntry] = {}
         by_architecture: dict[str, ModelEntry] = {}
@@ -358,9 +358,9 @@ class _Reader:
                     "duplicate-model",
                     f"{_show(entry.model_name)}, as in row {first.row} (line {first.line})"
                     + ("" if same else f": {_show(first.model_name)}"),
-                    "each model once"
+                    "unique model names"
                     if same
-                    else "names that differ by more than case (some file systems ignore case)",
+                    else "names that differ in more than case (some file systems ignore case)",
                     record=where,
                     field="model_name",
                 )
@@ -381,17 +381,17 @@ class _Reader:
                     "duplicate-seed",
                     f"{entry.condition}, seed {entry.seed}, as in row {other.row}"
                     f" (line {other.line})",
-                    "each seed of a condition once",
+                    "unique seeds within a condition",
                     record=where,
                     field="seed",
                     cause=""
                     if has_architecture
-                    else "for several architectures add a column 'architecture'",
+                    else "for several architectures, add a column 'architecture'",
                 )
 
 
 def condition_of(architecture: str, regime: str, k_or_p: str) -> Condition:
-    """The condition of these three texts; ``ValueError`` for an invalid regime or budget."""
+    """The condition with these values. Raises ``ValueError`` for an invalid regime or budget."""
     parsed = parse_budget(regime, k_or_p) if regime in REGIMES else None
     if parsed is None:
         raise ValueError(f"not a condition: {regime!r} with k_or_p {k_or_p!r}")
@@ -418,7 +418,7 @@ def parse_budget(regime: str, text: str) -> tuple[float, str] | None:
         return float(p), canonical
     if regime == "global_uniform" and text == ALL:
         return float("inf"), ALL
-    k = _whole(text)
+    k = _integer(text)
     if k is None or (k == 0 and regime == "global_uniform"):
         return None
     return float(k), str(k)
@@ -428,7 +428,7 @@ def _number(text: str) -> Decimal | None:
     return Decimal(text) if len(text) <= _MAX_SHOWN and _NUMBER.fullmatch(text) else None
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     number = _number(text)
     if number is None or number > _MAX_WHOLE or number != number.to_integral_value():
         return None

@@ -9,7 +9,7 @@ from benchmark_eval.core.csv_text import is_formula
 MAX_NAME_BYTES = 180
 """File systems allow 255 bytes per name, including the longest suffix of a model's files."""
 
-# control, format (bidirectional overrides), surrogate, line and paragraph ends
+# control, format (bidirectional overrides), surrogate, line and paragraph separators
 _CONTROL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -21,7 +21,7 @@ def name_problem(name: str) -> str | None:
     control = next((c for c in name if unicodedata.category(c) in _CONTROL), " ")
     checks = (
         (not name, "that is empty"),
-        (name != name.strip(), "with leading or trailing blanks"),
+        (name != name.strip(), "with leading or trailing whitespace"),
         ("/" in name or "\\" in name, "with a slash"),
         (name[:1] in ("-", "."), f"that starts with {name[:1]!r}"),
         (is_formula(name), f"that starts with {name[:1]!r}, like a formula in a spreadsheet"),

@@ -17,10 +17,10 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import some_of
 from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, TAXONOMY, file_names
 
-MOST_NAMES = 2_000
-"""Names of a folder that are compared."""
+MAX_NAMES = 2_000
+"""Maximum number of names in a folder that are compared."""
 HINTED = 60
-"""Missing files of a run that get a hint; the others usually have the same cause."""
+"""Maximum number of missing files per run with a hint; the others usually have the same cause."""
 _NAMED = 5
 _NEAR = 3
 Known = dict[Path, str]
@@ -53,21 +53,21 @@ def predictions_hint(
         if folder not in known:
             known[folder] = folder_hint(folder, others)
         return f"no folder {_path(folder)}", known[folder]
-    found = f"no such file, nor {packed}"
+    found = f"no such file, and no {packed}"
     names = _names(folder)
     near = [name for name in names if _matches(name, split) and (folder / name).is_file()]
     if near:
         near.sort(key=lambda name: -difflib.SequenceMatcher(None, name, plain).ratio())
         return (
             found,
-            f"the folder holds {_listing(near, _NEAR)}: the same file under another name?",
+            f"the folder contains {_listing(near, _NEAR)}: the same file under another name?",
         )
     subfolders = [folder / name for name in names if (folder / name).is_dir()]
     for where, places in (("below", subfolders), ("above", [folder.absolute().parent])):
         files = [at / name for at in places for name in (plain, packed) if (at / name).is_file()]
         if files:
             return found, f"the file is one level {where}: {_path(files[0])}"
-    return found, f"the folder holds {_listing(names, _NAMED)}"
+    return found, f"the folder contains {_listing(names, _NAMED)}"
 
 
 def with_hints(problems: Iterable[Problem], others: Iterable[Path] = ()) -> list[Problem]:
@@ -106,7 +106,7 @@ def benchmark_hint(folder: str | Path) -> str:
     for higher in islice(above.parents, len(ANNOTATIONS.parts)):
         if _is_benchmark(higher):
             return f"this is a folder inside the benchmark {_path(higher)}"
-    return f"the folder holds {_listing(names, _NAMED)}"
+    return f"the folder contains {_listing(names, _NAMED)}"
 
 
 def _is_benchmark(folder: Path) -> bool:
@@ -145,7 +145,7 @@ def folder_hint(
     higher = parent.absolute().parent / folder.name
     if fits(higher):
         return f"a folder of that name is one level above: {_path(higher)}"
-    return f"the folder {_path(parent)} holds {_listing(names, _NAMED)}"
+    return f"the folder {_path(parent)} contains {_listing(names, _NAMED)}"
 
 
 def file_hint(path: Path) -> str:
@@ -160,7 +160,7 @@ def file_hint(path: Path) -> str:
             return f"did you mean {_path(home / names[near[0]])}?"
     if not path.parent.is_dir():
         return f"no folder {_path(path.parent)}: {folder_hint(path.parent)}"
-    return f"the folder {_path(path.parent)} holds {_listing(_names(path.parent), _NAMED)}"
+    return f"the folder {_path(path.parent)} contains {_listing(_names(path.parent), _NAMED)}"
 
 
 def _near_path(path: Path, others: Collection[str] = ()) -> Path | None:
@@ -203,7 +203,7 @@ def _matches(name: str, split: str) -> bool:
 def _names(folder: Path) -> list[str]:
     """The names in a folder, sorted."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entry.name for entry in islice(entries, MOST_NAMES))
+        return sorted(entry.name for entry in islice(entries, MAX_NAMES))
     return []
 
 

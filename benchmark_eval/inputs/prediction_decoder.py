@@ -21,7 +21,7 @@ from benchmark_eval.core.arrays import (
     Floats,
     Ints,
     NumberColumns,
-    whole_column,
+    integer_column,
 )
 from benchmark_eval.core.duplicate_keys import duplicates, has_duplicate_keys
 from benchmark_eval.core.errors import InputError
@@ -33,16 +33,16 @@ from benchmark_eval.core.safe_read import check_size, open_input, unreadable
 PIECE = 512 * 1024
 """Bytes of JSON text decoded at a time."""
 LONGEST_RECORD = 64 * 1024 * 1024
-"""Longest record in bytes; a file with a longer one is not a list of detections."""
+"""Maximum length of a record in bytes; a file with a longer one is not a list of detections."""
 MEMORY_PER_BYTE = 4.0
 """Memory that an evaluation needs per byte of JSON text, on top of a constant: about 300 bytes per
 detection (``make bench`` measures it), whose text has 88 bytes or fewer."""
-FREELY = 4 * 1024 * 1024
+UNCHECKED_BYTES = 4 * 1024 * 1024
 """Bytes of text that are read without checking the free memory: numpy alone needs as much."""
 LISTING_PER_BYTE = 16.0
-"""The same for reading an invalid file as plain JSON, to list every problem."""
+"""Memory per byte of text for reading an invalid file as plain JSON, to list every problem."""
 MAX_LISTED = 1_000
-"""Problems of one kind in one file that are listed; further ones are counted."""
+"""Maximum number of problems of one kind listed per file; further ones are counted."""
 REASONS = {
     "record-shape": "malformed",
     "duplicate-key": "malformed",
@@ -81,8 +81,8 @@ class Columns:
     score: Floats
 
 
-MOST_BRACES = 100
-"""Braces of a piece that are tried for a split; records contain fewer."""
+MAX_BRACES = 100
+"""Maximum number of braces tried for a split of a piece; records contain fewer."""
 _BETWEEN = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 
 
@@ -93,7 +93,7 @@ class _EndlessError(OSError):
 class _Source:
     """A prediction file as a stream of text, uncompressed if needed.
 
-    ``OSError`` as soon as memory cannot hold the detections in the text.
+    Raises ``OSError`` as soon as memory cannot hold the detections in the text.
     """
 
     def __init__(self, path: Path, *, digest: bool) -> None:
@@ -140,8 +140,8 @@ class _Source:
         return block
 
     def _check(self, size: int) -> None:
-        """``OSError`` if memory cannot hold the detections of ``size`` bytes of text."""
-        if size > FREELY and size > self._limit():
+        """Raise ``OSError`` if memory cannot hold the detections in ``size`` bytes of text."""
+        if size > UNCHECKED_BYTES and size > self._limit():
             check_size(size, MEMORY_PER_BYTE)
 
     def _limit(self) -> float:
@@ -152,7 +152,7 @@ class _Source:
         return self._most
 
     def read_all(self) -> bytes:
-        """All text, for reading it as plain JSON; ``MemoryError`` if memory is too small."""
+        """All text, for reading it as plain JSON; raises ``MemoryError`` if it does not fit."""
         give_back_freed_memory()
         self._most = None
         most = self._limit() * MEMORY_PER_BYTE / LISTING_PER_BYTE
@@ -193,7 +193,7 @@ def _pieces(stream: _Source) -> Iterator[memoryview]:
 def _last_gap(text: bytearray) -> tuple[int, int] | None:
     """The span of the last ``},{`` of the text, from its first brace to its last."""
     end = len(text)
-    for _ in range(MOST_BRACES):
+    for _ in range(MAX_BRACES):
         brace = text.rfind(b"{", 0, end)
         start = text.rfind(b"}", 0, max(brace, 0))
         if start < 0:
@@ -213,7 +213,7 @@ def _typed_columns(stream: _Source) -> Columns:
         try:
             found: dict[str, Any] = columns.of(decoder.decode(piece))
             for name in ("image_id", "category_id"):
-                found[name] = whole_column(found[name])
+                found[name] = integer_column(found[name])
         except msgspec.DecodeError as error:
             done = sum(map(len, parts["score"]))
             raise msgspec.DecodeError(f"after {done} records: {error}") from None
@@ -225,7 +225,7 @@ def _typed_columns(stream: _Source) -> Columns:
 
 
 def _require_single_keys(piece: bytes | memoryview, n_records: int) -> None:
-    """``msgspec.DecodeError`` if a record has a duplicate key: only the last would count."""
+    """Raise ``msgspec.DecodeError`` for a duplicate key, of which only the last would count."""
     try:
         if not has_duplicate_keys(piece, n_records, KEYS, plain_json):
             return
@@ -235,7 +235,7 @@ def _require_single_keys(piece: bytes | memoryview, n_records: int) -> None:
 
 
 def _records(data: bytes, file: str) -> list[Any]:
-    """The records of a file as plain JSON; ``InputError`` unless it is a JSON list."""
+    """The records of a file as plain JSON. Raises ``InputError`` unless it is a JSON list."""
     try:
         tree = plain_json(data.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:
@@ -308,7 +308,7 @@ def _tolerant_columns(data: bytes, invalid: InvalidRecords) -> tuple[Columns, In
             continue
         for name, values in duplicates(record, KEYS):
             found = f"{name} more than once: {' and '.join(map(show, values))}"
-            invalid.add(row, "duplicate-key", name, found, "each key once per record")
+            invalid.add(row, "duplicate-key", name, found, "unique keys within a record")
         numbers: dict[str, int] = {}
         for name in ("image_id", "category_id"):
             value = as_id(record.get(name))
@@ -385,12 +385,12 @@ def _unreadable(path: Path, file: str, error: Exception) -> InputError:
     if path.suffix == ".gz" and not getattr(error, "errno", None):
         cause = "truncated or damaged gzip file"
     if isinstance(error, _EndlessError):
-        cause = "not a list of detections, or made to fill the memory"
+        cause = "not a list of detections, or crafted to exhaust memory"
     return InputError([replace(unreadable(file, error), cause=cause)])
 
 
 def _no_memory(file: str, first: str) -> InputError:
-    """The error of too little memory; ``first`` is the first problem of an invalid file."""
+    """The error for insufficient memory; ``first`` is the first problem of an invalid file."""
     found, expected = "more detections than fit in free memory", "fewer detections, or more memory"
     if first:
         found = f"{first}, in a file too large to list its problems in free memory"

@@ -60,7 +60,7 @@ def model_folders(config: Config, entries: Iterable[ModelEntry]) -> list[Path]:
 
 
 def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str], list[Problem]]:
-    """The prediction files of one model, and a problem for each split that has none to read.
+    """The prediction files of one model, and a problem for each split without a usable one.
 
     ``path_hints.with_hints`` adds hints to missing files; callers that allow missing files skip it.
     """
@@ -76,7 +76,7 @@ def find_prediction_files(config: Config, entry: ModelEntry) -> tuple[list[str],
 def predictions_file(predictions_dir: str | Path, split: str) -> Path:
     """The split's file in a model's folder: ``<split>_predictions.json`` or the same with ``.gz``.
 
-    ``InputError`` if neither or both exist, or if it is empty.
+    Raises ``InputError`` if neither or both exist, or if it is empty.
     """
     found = _find(os.fspath(predictions_dir), split)
     if isinstance(found, Problem):
@@ -87,7 +87,7 @@ def predictions_file(predictions_dir: str | Path, split: str) -> Path:
 
 
 def _find(folder: str, split: str, record: str = "") -> str | Problem:
-    """The path of the split's prediction file in a folder, or why there is none to read."""
+    """The path of the split's prediction file in a folder, or why there is no usable one."""
     plain, packed = (os.path.join(folder, name) for name in file_names(split))  # noqa: PTH118
     sizes = {path: size for path in (plain, packed) if (size := _size(path)) is not None}
     if not sizes:
@@ -110,7 +110,7 @@ def _find(folder: str, split: str, record: str = "") -> str | Problem:
             "an empty file",
             "a JSON list of detections",
             record,
-            cause="a model without detections needs a file that holds []",
+            cause="a model without detections needs a file with an empty list []",
         )
     return path
 

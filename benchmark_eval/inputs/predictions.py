@@ -180,7 +180,7 @@ def read_predictions(
         A ``<split>_predictions.json`` or ``.json.gz``: a list of
         ``{"image_id", "category_id", "bbox": [x, y, w, h], "score"}``.
     benchmark : Benchmark
-        What `load_benchmark` returns.
+        The benchmark, as returned by `load_benchmark`.
     split : str
         The split that the predictions are for.
     on_invalid : {"error", "drop"}, default "error"

@@ -53,7 +53,7 @@ def _check_header(header: Sequence[str], problems: Problems) -> None:
             problems.add(
                 "duplicate-column",
                 f"column {name!r} {header.count(name)} times",
-                "each column once",
+                "unique column names",
                 record="line 1",
             )
     missing = [c for c in ("scientificName", *RANKS) if c not in header]
@@ -61,7 +61,7 @@ def _check_header(header: Sequence[str], problems: Problems) -> None:
         problems.add(
             "missing-column",
             f"columns {', '.join(header) or 'none'}",
-            f"also the columns {', '.join(missing)}",
+            f"the columns {', '.join(missing)}",
             record="line 1",
             cause=separator_hint(header),
         )
@@ -117,7 +117,7 @@ def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, 
             problems.add(
                 "duplicate-species",
                 f"{name!r} again",
-                "each species once",
+                "unique species names",
                 record=where,
                 field="scientificName",
             )

@@ -22,7 +22,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """Such as ``alder_gu_k5_s0``, ``birch_in_p010_s2`` (p = 0.10) or ``cedar_iut_k0_s1``."""
+        """For example ``alder_gu_k5_s0``, ``birch_in_p010_s2`` (p = 0.10), ``cedar_iut_k0_s1``."""
         return f"{self.architecture}_{condition_name(self.regime, self.k_or_p)}_s{self.seed}"
 
 

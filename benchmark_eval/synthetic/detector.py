@@ -178,7 +178,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class PredictionColumns:
-    """Detections of one split, sorted by image id, then by descending score; columns.
+    """Detections of one split as columns, sorted by image id, then by descending score.
 
     ``image_id``, ``category_id``; ``box`` n x 4 (x, y, w, h in px); ``score`` in [0.001, 1].
     """
@@ -284,7 +284,10 @@ class Detector:
         return np.array([values[str(band)] for band in bands])[inverse]
 
     def predict(self, split: str, detections_per_specimen: float) -> PredictionColumns:
-        """Detections of ``split``: about this many per scored specimen, at most 300 per image."""
+        """Detections of ``split``, at most 300 per image.
+
+        ``detections_per_specimen`` is the approximate mean number per scored specimen.
+        """
         truth = self.benchmark.splits[split]
         rng = stream(self.benchmark.seed, "predictions", self.model.name, split)
         q, n = self.quality, len(truth.species)

@@ -75,7 +75,7 @@ def write_manifest(path: Path, models: Iterable[Model]) -> None:
 
 
 def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
-    """Write the benchmark in the real layout, without image files and the evaluator."""
+    """Write the benchmark in the real layout, without image files or the evaluator."""
     contents = {"README.md": f"# Synthetic benchmark\n\n{NOTICE}\n".encode()}
     licences: list[list[object]] = []
     for split, truth in benchmark.splits.items():

@@ -137,7 +137,7 @@ def _train_image_counts(species: Sequence[Species], seed: int, total: int) -> In
 
 
 def _densities(rng: np.random.Generator, images: int, boxes: int, multi_fraction: float) -> Ints:
-    """Specimens on each image of a species, ``boxes`` in all: mostly one, on few images many."""
+    """Specimens on each image of a species, ``boxes`` in total: mostly one, on a few many."""
     style = rng.lognormal(0.0, 1.1, images)
     multi = rng.random(images) < multi_fraction
     return apportion(boxes, np.where(multi, style, 1e-6), 1, MOST_ON_A_PLATE)
@@ -176,7 +176,7 @@ def _train(
 def _ood(
     species: Sequence[Species], seed: int, scale: float, rng: np.random.Generator
 ) -> GroundTruth:
-    """One plan per band, concatenated, so that no image has two bands."""
+    """One plan per band, concatenated, so that no image shows two bands."""
     plans = []
     for band in BANDS:
         members = np.array(

@@ -58,13 +58,13 @@ def make_synthetic(
     Parameters
     ----------
     output_dir : str or Path
-        Where ``benchmark/``, ``predictions/<model>/`` and ``manifest.csv`` go. What an earlier
-        call wrote there is replaced; other files are never overwritten.
+        Where ``benchmark/``, ``predictions/<model>/`` and ``manifest.csv`` go. Output of an
+        earlier call is replaced; other files are never overwritten.
     scale : float, default 1.0
-        Size of all splits in (0, 1]; 1 has the counts of the real benchmark. Species, bands and
+        Size of all splits, in (0, 1]; 1 gives the counts of the real benchmark. Species, bands and
         target species are always complete.
     test_scale : float, optional
-        Size of ``iid_test`` and ``inat_test`` in (0, 1]; by default ``scale``.
+        Size of ``iid_test`` and ``inat_test``, in (0, 1]; by default ``scale``.
     seed : int, default 0
         Seed of the random numbers, 0 or more.
     sweep : bool, default False
@@ -86,13 +86,13 @@ def make_synthetic(
     Raises
     ------
     UsageError
-        An option is out of range, or ``output_dir`` holds files of these names that this
+        An option is out of range, or ``output_dir`` contains files of these names that this
         function did not write.
 
     Notes
     -----
     The layout and the counts are those of the benchmark; no result on these data means anything.
-    The same options give the same bytes. The page "Synthetic data" of the documentation describes
+    The same options give the same bytes. The "Synthetic data" page of the documentation describes
     the simulated detector.
 
     Examples
@@ -165,7 +165,7 @@ def _check(
 
 
 def _clear(root: Path) -> None:
-    """Remove the output of an earlier call; UsageError for any other files."""
+    """Remove the output of an earlier call; raises UsageError for any other files."""
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root}: found a file; expected a folder for the synthetic data")
     present = [name for name in _MADE if (root / name).exists()]

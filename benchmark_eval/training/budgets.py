@@ -107,8 +107,8 @@ class ExactBudget:
 def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
     """Count the images and trained specimens in a condition's training annotations (COCO).
 
-    Crowd regions are specimens that the condition does not train on. InputError if the file is
-    unreadable, not a COCO file, or not a subset of the benchmark's ``train.json``.
+    Crowd regions are specimens that the condition does not train on. Raises InputError if the file
+    is unreadable, not a COCO file, or not a subset of the benchmark's ``train.json``.
     """
     try:
         data = read_input(path)

@@ -45,11 +45,12 @@ def init_project(
     conditions: Iterable[tuple[str, str]] = GRID,
     seeds: Iterable[int] = SEEDS,
 ) -> Project:
-    """Make a project: ``config/config.yaml``, ``manifest.csv``, README, one folder per model.
+    """Create a project: ``config/config.yaml``, ``manifest.csv``, README, one folder per model.
 
-    The manifest has one row per combination of ``architectures`` (none: no such column),
+    The manifest has one row per combination of ``architectures`` (no such column if empty),
     ``conditions`` and ``seeds``; ``benchmark-eval subsets`` fills in its ``train_annotations``.
-    UsageError if the folder is neither new nor empty, or ``benchmark_dir`` is not a benchmark.
+    Raises UsageError if the folder is neither new nor empty, or ``benchmark_dir`` is not a
+    benchmark.
     """
     directory = Path(directory)
     draws = draws_of(conditions, seeds)
@@ -76,7 +77,7 @@ def init_project(
 
 
 def _relative_to(directory: Path, path: str | Path | None) -> str | None:
-    """A path relative to ``directory``; absolute paths stay."""
+    """A path relative to ``directory``; absolute paths are unchanged."""
     if path is None or Path(path).is_absolute():
         return None if path is None else str(path)
     return Path(os.path.relpath(path, directory)).as_posix()

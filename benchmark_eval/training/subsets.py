@@ -1,12 +1,12 @@
 """Training subsets of the three regimes, drawn from the benchmark's ``train.json``.
 
 Each species has its own random order of its training images per regime and seed; a condition takes
-the first images of it. The subsets of a regime and seed are therefore nested in k and in p, and
-the draw of a species does not depend on any other species, condition or seed.
+the first images in this order. The subsets of a regime and seed are therefore nested in k and in p,
+and the draw of a species does not depend on any other species, condition or seed.
 
 A subset is COCO JSON: the images that any of their species has drawn, with all their boxes. Boxes
-of a species that has not drawn the image become crowd regions, which must not be trained on: a
-species with a small budget keeps it on images that it shares with other species.
+of a species that has not drawn the image become crowd regions, which must not be trained on: the
+small budget of a species then also holds on images that it shares with other species.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TrainingPool:
     """``train.json`` as columns and as raw records, from which subsets are drawn."""
 
     def __init__(self, benchmark_dir: str | Path) -> None:
-        """Read and check the benchmark; InputError if it has problems or no train.json."""
+        """Read and check the benchmark; raises InputError if it is invalid or has no train.json."""
         directory = Path(benchmark_dir)
         self.benchmark: Benchmark = load_benchmark(directory)
         if self.benchmark.train is None:
@@ -115,7 +115,7 @@ class TrainingPool:
 
     @cached_property
     def file_names(self) -> list[str]:
-        """The ``file_name`` of each image of ``train.json``; InputError if one is missing."""
+        """Image file names in ``train.json``; raises InputError if one is missing."""
         names: list[str] = []
         problems = Problems(TRAIN.as_posix())
         for row, record in enumerate(self._records[1]):
@@ -277,7 +277,7 @@ def write_subsets(
     benchmark_dir : str or Path
         The unpacked benchmark with ``train.json``.
     output_dir : str or Path
-        Where the subsets go; created if needed.
+        Folder for the subsets; created if needed.
     manifest : str or Path, optional
         A manifest whose conditions and seeds are drawn; its column ``train_annotations`` is filled
         in. Without it, ``output_dir/manifest.csv`` is written.
@@ -287,7 +287,7 @@ def write_subsets(
     seeds : iterable of int, optional
         Seeds of each condition, by default 0, 1 and 2. Not used with ``manifest``.
     architectures : sequence of str, default ()
-        Architectures in the new manifest, which gets one row for each and every subset.
+        Architectures in the new manifest, which gets one row per architecture and subset.
     progress : callable, optional
         Called with (what, done, total) after each subset.
 
@@ -310,7 +310,7 @@ def write_subsets(
     Each species has its own random order of training images for each regime and seed, and a
     condition takes the first of them, so that the subsets of a regime and seed are nested.
     Specimens of a species that did not draw the image are crowd regions in the subset. The same
-    inputs give the same bytes. The page "Training subsets" of the documentation has the formulas.
+    inputs give the same bytes. The "Training subsets" page of the documentation gives the formulas.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def write_subsets(
 
 
 def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:
-    """Every condition with every seed, in the order given; UsageError lists all problems."""
+    """Every condition with every seed, in the given order; one UsageError lists all problems."""
     problems: list[str] = []
     draws: list[Draw] = []
     seeds = list(dict.fromkeys(seeds))
@@ -391,7 +391,7 @@ _EXPECTED = {
 
 
 def check_architectures(architectures: Sequence[str]) -> None:
-    """UsageError for duplicates and for names that cannot begin the name of a model."""
+    """Raise UsageError for duplicates and for names that cannot begin the name of a model."""
     problems = [
         f"architecture {a!r}: a name {reason}" for a in architectures if (reason := name_problem(a))
     ]

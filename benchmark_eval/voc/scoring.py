@@ -70,7 +70,7 @@ def score_voc_folders(
     iou : float, default 0.5
         IoU threshold, in (0, 1].
     class_iou : mapping of str to float, optional
-        IoU threshold of single classes, instead of ``iou``.
+        IoU thresholds of individual classes, which replace ``iou``.
     ignore : collection of str, default ()
         Classes to ignore in both folders.
     coordinates : {"pixel", "continuous"}, default "pixel"

@@ -214,7 +214,7 @@ def read_small_file(
 
 
 def text_of(path: Path, problems: Problems) -> str | None:
-    """The text of a file without its byte-order mark; None and a problem if it cannot be read."""
+    """The text of a file without its byte order mark; None and a problem if it cannot be read."""
     data = read_small_file(path, problems, "a text file")
     if data is None:
         return None

@@ -184,7 +184,7 @@ def test_missing_folders_are_reported_with_the_other_problems(tree, tmp_path, mo
     by_field = {row["field"]: row for row in found}
     assert by_field["benchmark_dir"]["found"] == "dowload, which does not exist"
     assert by_field["benchmark_dir"]["cause"] == "did you mean download?"
-    assert by_field["predictions_dir"]["cause"] == "the folder . holds config.yaml, download"
+    assert by_field["predictions_dir"]["cause"] == "the folder . contains config.yaml, download"
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_missing_predictions_are_found_without_a_manifest(tmp_path):
     report = found(tmp_path, tree)
     assert counts(report) == {"missing-predictions": 1}
     (problem,) = [f.problem for f in report.findings if f.problem.kind == "missing-predictions"]
-    assert "the folder holds iid_test_predictions.json" in problem.cause
+    assert "the folder contains iid_test_predictions.json" in problem.cause
 
 
 def test_all_kinds_in_one_tree(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.factories import evaluation
-from support.layout import Again, record, write_split, write_taxonomy
+from support.layout import DuplicateKey, record, write_split, write_taxonomy
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.inputs.benchmark_index import read_index, save_index
@@ -125,7 +125,7 @@ def invalid_files(draw):
                 if kind.endswith("-type") and draw(st.booleans()):
                     del records[row][name]
                 elif kind == "duplicate-key":
-                    records[row][Again(name)] = records[row][name]
+                    records[row][DuplicateKey(name)] = records[row][name]
                 else:
                     records[row][name] = copy.deepcopy(draw(values))
             planted[row] = kind

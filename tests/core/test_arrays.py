@@ -1,4 +1,4 @@
-"""Columns of decoded records; looking up ids in a table or by bisection."""
+"""Columns of decoded records; lookup of ids by table and by bisection."""
 
 import msgspec
 import numpy as np
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_eval.core import arrays as columns
-from benchmark_eval.core.arrays import Box, NumberColumns, finite_boxes, rows_of_ids, whole_column
+from benchmark_eval.core.arrays import Box, NumberColumns, finite_boxes, integer_column, rows_of_ids
 from benchmark_eval.results.writers import _floats
 
 IDS = st.integers(-(2**63), 2**63 - 1)
@@ -18,7 +18,7 @@ NEAR = st.integers(-30, 30)
     st.lists(st.one_of(NEAR, IDS), max_size=20, unique=True),
     st.lists(st.one_of(NEAR, IDS), max_size=20),
 )
-def test_each_id_has_its_row_or_minus_one(ids, queries):
+def test_each_id_gives_its_row_or_minus_one(ids, queries):
     ids = sorted(ids)
     rows = rows_of_ids(np.array(ids, np.int64), np.array(queries, np.int64))
     assert rows.tolist() == [ids.index(q) if q in ids else -1 for q in queries]
@@ -80,18 +80,18 @@ def test_records_of_unequal_length_are_rejected():
 
 @given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1)))
 def test_integers_are_ids(ids):
-    assert whole_column(np.array(ids, np.float64)).tolist() == ids
+    assert integer_column(np.array(ids, np.float64)).tolist() == ids
 
 
 @pytest.mark.parametrize("odd", [0.5, 2.0**53, -(2.0**53), 1e300, np.inf, np.nan])
 def test_inexact_floats_are_not_ids(odd):
     with pytest.raises(msgspec.DecodeError):
-        whole_column(np.array([1.0, odd]))
+        integer_column(np.array([1.0, odd]))
 
 
 SPELLED = st.floats(allow_nan=False, allow_infinity=False) | st.floats(0, 1)
 
 
 @given(st.lists(SPELLED | st.sampled_from([1e-4, 9.999e-5, 1e15, 1e16, 0.0, -0.0, 1.0])))
-def test_floats_are_written_as_by_repr(values):
+def test_floats_are_written_as_repr_does(values):
     assert _floats(np.array(values, np.float64)) == [repr(value) for value in values]

@@ -1,4 +1,4 @@
-"""An edit makes only those results stale that depend on its package."""
+"""An edit makes only those results stale that depend on the edited package."""
 
 import shutil
 

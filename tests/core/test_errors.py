@@ -17,7 +17,7 @@ def problems(n, file="a.json", kind="score", times=1):
     ]
 
 
-def test_a_problem_states_place_found_and_expected():
+def test_a_problem_states_place_finding_and_expectation():
     assert str(problems(1)[0]) == "a.json, record 0, score: found 1.5; expected 0 to 1"
     assert str(Problem("k", "f", "x", "y", cause="z")) == "f: found x; expected y (z)"
 
@@ -123,7 +123,7 @@ def test_every_problem_is_counted_once(many):
     assert sum("(cause)" in line for line in lines) <= 2
 
 
-def test_a_character_outside_the_locale_is_named():
+def test_a_character_that_the_locale_cannot_encode_is_named():
     with pytest.raises(UnicodeEncodeError) as caught:
         f"{'a' * 999}K\u00e4fer".encode("ascii")
     message = str(unwritable(caught.value))

@@ -32,7 +32,7 @@ def test_problems_beyond_the_limit_of_a_kind_are_counted():
     assert render_problems(listed).startswith("6 problems found")
 
 
-def test_counted_problems_of_others_keep_their_number():
+def test_extend_keeps_the_number_of_counted_problems():
     problems = Problems()
     problems.extend([Problem("x", "f", "3 more", "none", times=3)])
     assert len(problems) == 3

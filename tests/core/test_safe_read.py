@@ -122,7 +122,7 @@ def test_a_file_larger_than_free_memory_ends_in_a_message(folder, monkeypatch, n
     for free, fits in ((4 * len(text), True), (4 * len(text) - 4, False)):
         monkeypatch.setattr(reading, "available_memory", lambda free=free: free)
         monkeypatch.setattr(module, "available_memory", lambda free=free: free)
-        monkeypatch.setattr(module, "FREELY", 0)
+        monkeypatch.setattr(module, "UNCHECKED_BYTES", 0)
         if fits:
             assert len(read_predictions(folder / name, benchmark, "iid_test")) == 20_000
         else:
@@ -139,7 +139,7 @@ def test_the_first_problem_is_reported_if_memory_is_too_small_to_list_all(folder
     benchmark = load_benchmark(folder)
     for place in (reading, module):
         monkeypatch.setattr(place, "available_memory", lambda: 10 * len(text))
-        monkeypatch.setattr(module, "FREELY", 0)
+        monkeypatch.setattr(module, "UNCHECKED_BYTES", 0)
     with pytest.raises(InputError) as error:
         read_predictions(folder / "iid_test_predictions.json", benchmark, "iid_test")
     message = str(error.value)

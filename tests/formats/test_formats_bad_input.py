@@ -272,8 +272,8 @@ def test_boxes_outside_the_image(benchmark, convert, tmp_path):
     assert '"bbox":[0.0,0.0,50.0,50.0],"score":0.8' in written
     assert '"bbox":[150.0,50.0,50.0,40.0],"score":0.7' in written
     assert '"score":0.6' not in written
-    assert "not carried over: 1 boxes entirely outside their image" in result.output
-    assert "not carried over: 2 parts of boxes outside their image (clipped)" in result.output
+    assert "not carried over: boxes entirely outside their image: 1" in result.output
+    assert "not carried over: parts of boxes outside their image (clipped): 2" in result.output
     run(*args, "keep")
     written = (tmp_path / "out" / "iid_test_predictions.json").read_text()
     assert '"bbox":[-2.0,0.0,52.0,50.0],"score":0.8' in written
@@ -427,7 +427,7 @@ def test_the_name_of_the_xml_file_replaces_a_stale_filename(benchmark, tmp_path)
         "--benchmark-dir", benchmark, "--splits", "iid_test", "--missing-is-empty",
     )  # fmt: skip
     assert result.exception is None
-    assert "1 <filename> different from the name of the file" in result.output
+    assert "<filename> different from the name of the file: 1" in result.output
 
 
 # --- usage ------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def test_options_that_require_other_options(tmp_path, args, said):
     assert said in str(result.exception)
 
 
-def test_pipes_are_refused(tmp_path):
+def test_pipes_are_rejected(tmp_path):
     os.mkfifo(tmp_path / "r.json")
     folder = lay(tmp_path / "d", {"a.json": []})
     os.mkfifo(folder / "b.json")

@@ -152,7 +152,7 @@ def test_detectron2_with_category_ids(benchmark, tmp_path):
         source, tmp_path / "out", benchmark, "--from", "detectron2", "--class-ids"
     )
     assert found == EXPECTED
-    assert "not carried over: 3 masks (segmentation)" in report
+    assert "not carried over: masks (segmentation): 3" in report
 
 
 def test_detectron2_with_class_numbers(benchmark, tmp_path, names):
@@ -330,8 +330,8 @@ def test_pascal_voc_xml_to_coco_annotations(benchmark, tmp_path):
         {"id": 2, "image_id": 11, "category_id": 7, "bbox": [500.0, 0.0, 500.0, 500.0],
          "area": 250000.0, "iscrowd": 1},
     ]  # fmt: skip
-    assert "not carried over: 1 <pose> of objects" in result.output
-    assert "not carried over: 1 <truncated> of objects" in result.output
+    assert "not carried over: <pose> of objects: 1" in result.output
+    assert "not carried over: <truncated> of objects: 1" in result.output
     assert "corners are voc in the source" in result.output
 
 
@@ -363,7 +363,7 @@ def test_to_yolo_with_given_class_order(benchmark, tmp_path, names):
         "c.v2.txt": "",
         "classes.txt": "Hylastes ater\nHylastes opacus\nIps typographus\n",
     }
-    assert "not carried over: 3 image ids" in report
+    assert "not carried over: image ids: 3" in report
 
 
 def test_to_xyxy_text_with_inclusive_pixels(benchmark, tmp_path):
@@ -387,7 +387,7 @@ def test_to_pascal_voc_xml(benchmark, tmp_path):
     first = text.index("<xmin>101</xmin>")
     assert text.index("<ymin>51</ymin>") > first
     assert "<xmax>400</xmax>" in text
-    assert "not carried over: 3 confidences" in report
+    assert "not carried over: confidences: 3" in report
 
 
 def test_to_darkflow_huggingface_and_ultralytics(benchmark, tmp_path, names):
@@ -424,7 +424,7 @@ def test_training_labels_from_a_subset(tmp_path):
         "classes.txt": "A a\nB b\n", "x.txt": "1 0.25 0.25 0.5 0.5\n", "y.txt": "",
     }  # fmt: skip
     assert "1 box on 2 images: coco -> yolo" in result.output
-    assert "not carried over: 1 crowd or difficult boxes" in result.output
+    assert "not carried over: crowd or difficult boxes: 1" in result.output
 
 
 def test_map_tool_ground_truth_with_difficult(tmp_path):

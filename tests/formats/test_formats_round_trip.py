@@ -1,4 +1,4 @@
-"""Round trips: content that a format can represent is preserved, also in chains of formats."""
+"""Round trips: content that a format can represent is preserved, even by chains of formats."""
 
 import json
 from dataclasses import replace

@@ -212,7 +212,7 @@ def test_problems_of_all_files_are_reported_together(tmp_path):
         ("scientificName,subfamily,tribe,genus,x,x\nA,b,c,d,e,f\n", "'x' 2 times"),
         ("scientificName,subfamily,tribe,genus\nA,b\n", "4 cells"),
         ("scientificName,subfamily,tribe,genus\nA,b,c,d,e\n", "4 cells"),
-        ("scientificName,subfamily,tribe,genus\nA,b,c,d\nA,b,c,d\n", "each species once"),
+        ("scientificName,subfamily,tribe,genus\nA,b,c,d\nA,b,c,d\n", "unique species names"),
         ("scientificName,subfamily,tribe,genus,target_band\nA,b,c,d,near\n", "near_genus"),
         (b"scientificName,subfamily,tribe,genus\n\xff,b,c,d\n", "UTF-8"),
     ],
@@ -283,10 +283,10 @@ def test_the_description_comes_from_the_first_known_split(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Train.json", "IID_test.json", "train.JSON"])
-def test_a_file_name_that_differs_from_a_split_only_by_case_is_an_error(tmp_path, name):
+def test_a_file_name_that_differs_from_a_split_only_in_case_is_an_error(tmp_path, name):
     small(tmp_path)
     stray(tmp_path, name)
-    with pytest.raises(InputError, match="differs by more than case") as error:
+    with pytest.raises(InputError, match="differs in more than case") as error:
         load_benchmark(tmp_path)
     assert [p.file for p in error.value.problems] == [f"{ANNOTATIONS}/{name}"]
 

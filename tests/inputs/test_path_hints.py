@@ -31,29 +31,29 @@ def lay(folder, *names):
     [
         (
             ["predictions_semantic_ood.json"],
-            "holds predictions_semantic_ood.json: the same file under",
+            "contains predictions_semantic_ood.json: the same file under",
         ),
-        (["semantic.json", "iid_test_predictions.json"], "holds semantic.json: the same"),
-        (["ood.json.gz"], "holds ood.json.gz: the same"),
-        (["Semantic_OOD_predictions.JSON"], "holds Semantic_OOD_predictions.JSON: the same"),
-        (["semantic_ood_predictions.jsonl"], "holds semantic_ood_predictions.jsonl: the same"),
-        (["semantik_0od_predictions.json"], "holds semantik_0od_predictions.json: the same"),
+        (["semantic.json", "iid_test_predictions.json"], "contains semantic.json: the same"),
+        (["ood.json.gz"], "contains ood.json.gz: the same"),
+        (["Semantic_OOD_predictions.JSON"], "contains Semantic_OOD_predictions.JSON: the same"),
+        (["semantic_ood_predictions.jsonl"], "contains semantic_ood_predictions.jsonl: the same"),
+        (["semantik_0od_predictions.json"], "contains semantik_0od_predictions.json: the same"),
         ([f"out/{NAME}"], f"the file is one level below: m/out/{NAME}"),
         ([f"out/{NAME}.gz"], f"the file is one level below: m/out/{NAME}.gz"),
         ([f"../{NAME}"], f"the file is one level above: *{NAME}"),
-        (["iid_test_predictions.json", "iid.json", "x.txt"], "holds iid.json, iid_test_pred"),
-        ([f"a{k}" for k in range(7)], "the folder holds a0, a1, a2, a3, a4 and 2 more"),
-        ([f"{NAME}/"], f"the folder holds {NAME}"),
-        (["in.json", "\x1b[31m"], "the folder holds '\\x1b[31m', in.json"),
-        ([], "the folder holds nothing"),
+        (["iid_test_predictions.json", "iid.json", "x.txt"], "contains iid.json, iid_test_pred"),
+        ([f"a{k}" for k in range(7)], "the folder contains a0, a1, a2, a3, a4 and 2 more"),
+        ([f"{NAME}/"], f"the folder contains {NAME}"),
+        (["in.json", "\x1b[31m"], "the folder contains '\\x1b[31m', in.json"),
+        ([], "the folder contains nothing"),
     ],
 )
-def test_the_content_of_the_models_folder_is_hinted(tmp_path, monkeypatch, existing, words):
+def test_the_hint_shows_the_content_of_the_models_folder(tmp_path, monkeypatch, existing, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").mkdir()
     lay(tmp_path / "m", *existing)
     found, cause = predictions_hint("m", SPLIT)
-    assert found == f"no such file, nor {NAME}.gz"
+    assert found == f"no such file, and no {NAME}.gz"
     start, _, end = words.partition("*")
     assert start in cause
     assert cause.endswith(end)
@@ -74,7 +74,7 @@ def test_the_content_of_the_models_folder_is_hinted(tmp_path, monkeypatch, exist
         (["p/"], "q/x/m", "no folder q/x/m", "q does not exist either"),
         (["p/all/m/"], "p/m", "no folder p/m", "is one level below, in p/all"),
         (["m/", "p/"], "p/m", "no folder p/m", "is one level above: *m"),
-        (["p/a/", "p/b/"], "p/mmm", "no folder p/mmm", "the folder p holds a, b"),
+        (["p/a/", "p/b/"], "p/mmm", "no folder p/mmm", "the folder p contains a, b"),
         (["p/m"], "p/m", "p/m, which is not a folder", ""),
     ],
 )
@@ -105,12 +105,12 @@ def test_evaluation_and_plan_give_the_same_hint(tmp_path):
         load_plan(config, tmp_path / "results", main=True)
     (one,), (other,) = of_evaluation.value.problems, of_plan.value.problems
     assert (one.found, one.cause) == (other.found, other.cause)
-    assert "holds semantic.json" in one.cause
+    assert "contains semantic.json" in one.cause
 
 
 @pytest.fixture
 def of_one_parent(tmp_path):
-    """Models of one manifest whose names differ in a digit, and one folder of no model."""
+    """Models of one manifest whose names differ in a digit, and one folder without a model."""
 
     def plan(*absent, near=None):
         names = [f"resnet_gu_k{k}_s0" for k in (1, 10, 100)] + [f"x{k}" for k in range(40)]
@@ -191,9 +191,9 @@ def test_only_the_first_missing_files_get_a_hint(tmp_path):
             "b/detection/annotations_coco",
             "inside the benchmark *b",
         ),
-        (["b/x", "b/y"], "b", "the folder holds x, y"),
+        (["b/x", "b/y"], "b", "the folder contains x, y"),
         (["benchmark/detection/annotations_coco/"], "bencmark", "did you mean benchmark?"),
-        (["benchmark/"], "bencmark", "the folder . holds benchmark"),
+        (["benchmark/"], "bencmark", "the folder . contains benchmark"),
         (["demo/b/detection/annotations_coco/"], "dem/b", "did you mean demo/b?"),
         (["demo/b/", "demo/c/detection/annotations_coco/"], "dem/b", "dem does not exist either"),
         (["all/b/detection/annotations_coco/"], "b", "one level below, in all"),
@@ -218,8 +218,8 @@ def test_hint_for_a_missing_benchmark(tmp_path, monkeypatch, existing, asked, wo
         (["manifest.csv", "manifests/"], "manifst.csv", "did you mean manifest.csv?"),
         (["demo/Manifest.CSV"], "dmo/manifest.csv", "did you mean demo/Manifest.CSV?"),
         (["demo/x.csv"], "dmo/manifest.csv", "no folder dmo: did you mean demo?"),
-        (["x.csv"], "q/manifest.csv", "no folder q: the folder . holds x.csv"),
-        (["x.csv", "y"], "manifest.csv", "the folder . holds x.csv, y"),
+        (["x.csv"], "q/manifest.csv", "no folder q: the folder . contains x.csv"),
+        (["x.csv", "y"], "manifest.csv", "the folder . contains x.csv, y"),
         (["manifest.csv/"], "manifest.csv", ""),
     ],
 )

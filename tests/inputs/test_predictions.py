@@ -49,7 +49,7 @@ def test_columns_are_in_file_order_with_rows_of_images_and_categories(benchmark,
     assert found.score.tolist() == [1, 0]
 
 
-def test_digest_is_of_the_bytes_on_disk(benchmark, tmp_path):
+def test_digest_covers_the_bytes_on_disk(benchmark, tmp_path):
     text = json.dumps([record()]).encode()
     found = read(benchmark, tmp_path, text)
     assert found.sha256 == hashlib.sha256(text).hexdigest()
@@ -249,7 +249,7 @@ def test_exactly_one_prediction_file_is_required(tmp_path):
         ({".json.gz": b""}, "empty-predictions"),
     ],
 )
-def test_evaluation_and_sweep_report_the_same_problem_of_a_prediction_file(tmp_path, files, kind):
+def test_evaluation_and_sweep_report_the_same_problem_with_a_prediction_file(tmp_path, files, kind):
     for suffix, content in files.items():
         (tmp_path / f"iid_test_predictions{suffix}").write_bytes(content)
     with pytest.raises(InputError) as error:

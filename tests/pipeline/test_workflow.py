@@ -101,7 +101,7 @@ def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
     assert "config/config.yaml: found" in output
     assert "line 2" in output
     (tmp_path / "config/config.yaml").write_text("- iou\n")
-    told = "config/config.yaml: no keys at its top level"
+    told = "config/config.yaml: no keys at the top level"
     assert told in sweep.run("--dry-run", ok=False)
 
 
@@ -233,7 +233,7 @@ def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path)
 
 def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
     write_predictions(
-        sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", worth=9
+        sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", offset=9
     )
     sweep.write_manifest({**MODELS, "new": ("global_uniform", "all", 1)})
     assert sweep.planned() == ({"new"}, AFTER)

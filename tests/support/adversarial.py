@@ -1,8 +1,8 @@
 """Random small benchmarks and predictions that combine many edge cases.
 
-``draw(seed, folder)`` writes one and lists its edge cases in ``Case.twists``. Everything is valid
-input, except for records that ``on_invalid="drop"`` drops. ``Case.reference`` is the same benchmark
-in a form that the benchmark's evaluator accepts: annotation ids from 1, all areas given
+``draw(seed, folder)`` writes one and records its edge cases (twists) in ``Case.twists``. Everything
+is valid input, except for records that ``on_invalid="drop"`` drops. ``Case.reference`` is the same
+benchmark in a form that the benchmark's evaluator accepts: annotation ids from 1, all areas given
 (docs/deviations.md), without records that it would wrongly keep.
 """
 
@@ -19,7 +19,7 @@ DEFAULT = ("iid_test", "inat_test", "semantic_ood")
 NAMED = ("iid_test", "inat_test")
 SIZES = ((20, 20), (20, 40), (40, 40), (32, 32), (100, 60), (96, 96), (200, 120))
 BESIDE = 10
-"""Pixels between two specimens that a detection overlaps equally."""
+"""Distance in px of two specimens that one detection overlaps equally."""
 TIED_SCORES = (0.0, 0.1, 0.25, 0.3, 0.30000000000000004, 0.5, 0.6, 0.7, 0.9, 1.0)
 COLUMNS = (
     "scientificName,subfamily,tribe,genus,benchmark_role,target_band,distance_band_vs_trainable"
@@ -56,14 +56,14 @@ class Case:
 
 
 class Dice:
-    """Draws from one generator and records the twists that occur."""
+    """Draws from one generator and records the edge cases (twists) that occur."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
         self.twists = set()
         self.origin = 0
         self.scale = 1
-        if self.twist("boxes far out", 0.05):
+        if self.twist("boxes far from the origin", 0.05):
             self.origin = self.pick((1e6, 1e9, 1e12))
         elif self.twist("boxes of another scale", 0.07):
             self.scale = self.pick((1e-4, 0.1, 100))
@@ -87,14 +87,14 @@ class Dice:
         """An integer in [low, high]."""
         return int(self.rng.integers(low, high + 1))
 
-    def pick(self, things):
-        return things[int(self.rng.integers(len(things)))]
+    def pick(self, items):
+        return items[int(self.rng.integers(len(items)))]
 
-    def some(self, things, p):
-        return [thing for thing in things if self.chance(p)]
+    def some(self, items, p):
+        return [item for item in items if self.chance(p)]
 
-    def shuffled(self, things):
-        return [things[i] for i in self.rng.permutation(len(things))]
+    def shuffled(self, items):
+        return [items[i] for i in self.rng.permutation(len(items))]
 
     def weighted(self, **weights):
         names = list(weights)
@@ -301,7 +301,7 @@ def _annotation(dice, image, category, box, *, crowd):
 
 
 def _for_reference(truth):
-    """The same, without what pycocotools rejects: id 0 and missing areas."""
+    """The same split without what pycocotools rejects: id 0 and missing areas."""
     lowest = min((a["id"] for a in truth["annotations"]), default=1)
     shift = 1 - lowest if lowest < 1 else 0
     return {
@@ -412,7 +412,7 @@ def _crowded_image(dice, image, specimens, numbers):
 
 
 def _invalid(dice, split, truth, numbers):
-    """Records that both evaluators drop, and records that only ours drops."""
+    """Records that both evaluators drop, and records that only this package drops."""
     image = truth["images"][0]["id"] if truth["images"] else 5
     number = numbers[0] if numbers else 5
     good = {"image_id": image, "category_id": number, "bbox": [1, 1, 20, 20], "score": 0.5}
@@ -434,7 +434,7 @@ def _invalid(dice, split, truth, numbers):
 
 
 # --------------------------------------------------------------------------------------------
-# Twists of the drawn content
+# Edge cases in the drawn content
 # --------------------------------------------------------------------------------------------
 
 
@@ -483,7 +483,7 @@ TWISTS = frozenset(
         *("empty split", "split without specimens", "image without specimens", "crowd only"),
         *("empty predictions", "image without predictions", "crowd", "crowd over a specimen"),
         *("crowd in iid_test", "crowd in inat_test", "crowd in semantic_ood", "crowd in train"),
-        *("boxes far out", "boxes of another scale"),
+        *("boxes far from the origin", "boxes of another scale"),
         *("two bands on an image", "two bands in one place"),
         *("two specimens in one place", "two specimens at one distance", "box of size 0"),
         "noise in the coordinates",
@@ -495,4 +495,4 @@ TWISTS = frozenset(
         "invalid records dropped",
     ]
 )
-"""Every twist that the seeds must cover together."""
+"""All edge cases; the seeds must cover every one of them."""

@@ -1,8 +1,8 @@
 """Compares an evaluation with the benchmark's evaluator, value by value.
 
-``Expectation`` converts the yardstick's results to ours: identical except for the documented
+``Expectation`` converts the evaluator's results to ours: identical except for the documented
 deviations (docs/deviations.md). Each deviation is one narrow rule that first asserts the value of
-the yardstick and then sets the expected value. ``compare`` makes no exceptions: every expected
+the evaluator and then sets the expected value. ``compare`` makes no exceptions: every expected
 value must be found, to 1e-9.
 """
 
@@ -81,7 +81,7 @@ class Facts:
 
 @dataclass
 class Expectation:
-    """The yardstick's results converted to ours; ``used`` counts the uses of each rule."""
+    """The evaluator's results converted to ours; ``used`` counts the uses of each rule."""
 
     results: dict
     case: object
@@ -98,16 +98,16 @@ class Expectation:
         self._detections(raw)
 
     def _undefined(self, block, key, reference):
-        """Deviation 1: an undefined value is ``reference`` in the yardstick and null in ours."""
+        """Deviation 1: an undefined value is ``reference`` in the evaluator and null in ours."""
         assert block[key] == reference, (
-            f"{key}: the yardstick has {block[key]!r}, not {reference!r}"
+            f"{key}: the evaluator has {block[key]!r}, not {reference!r}"
         )
         block[key] = None
         self.used["1: undefined is null"] += 1
 
     def _split(self, split, blocks, facts):
         n = blocks["n_predictions"]
-        # without predictions the yardstick keeps the order of categories in the file
+        # without predictions, the evaluator keeps the order of categories in the file
         blocks["per_species"] = dict(sorted(blocks["per_species"].items()))
         density, calibration = blocks["prediction_density"], blocks["calibration"]
         if not facts.scored:
@@ -174,7 +174,7 @@ class Expectation:
             self._undefined(band, "mean_confidence_all_preds", 0.0)
 
     def _imbalance(self, split, blocks):
-        """Deviations 2 and 3: scored species only, and ties by category id."""
+        """Deviations 2 and 3: scored species only, and ties broken by category id."""
         reference = blocks["class_imbalance"]
         everyone = blocks["per_species"]
         scored = {i: s for i, s in sorted(everyone.items()) if s["n_gt"]}
@@ -202,14 +202,14 @@ class Expectation:
                 if min(max(images) - min(images), max(ap) - min(ap)) == 0:
                     self._undefined(must, key, 0.0)
                 elif max(ap) - min(ap) < ROUNDING:
-                    # the yardstick's correlation of rounding errors is arbitrary
+                    # the evaluator's correlation of rounding errors is arbitrary
                     self._undefined(must, key, must[key])
         if len(scored) < len(everyone):
             self.used["2: scored species only"] += 1
         elif len({self.train_images[scored[i]["name"]] for i in trained}) < len(trained):
             self.used["3: ties of training images by category id"] += 1
         else:
-            # no deviation applies: the yardstick's values, except for an undefined correlation
+            # no deviation applies: the evaluator's values, except for an undefined correlation
             for key, value in must.items():
                 assert value is None or math.isclose(value, reference[key], abs_tol=TOLERANCE), key
             assert must.keys() == reference.keys()
@@ -221,7 +221,7 @@ class Expectation:
         for key in [key for key in summary if key.endswith("_nan")]:
             del summary[key]
             self.used["7: a blank band is ignored"] += 1
-        # deviation 2: the yardstick's own gap, over species scored in both splits
+        # deviation 2: the evaluator's own gap, over species scored in both splits
         scored = copy.deepcopy(self.raw["per_split"])
         for blocks in scored.values():
             kept = {i: s for i, s in sorted(blocks["per_species"].items()) if s["n_gt"]}
@@ -262,7 +262,7 @@ class Expectation:
             summary[key] = None
 
     def _detections(self, raw):
-        """Deviation 8: image order, within the yardstick's order of splits."""
+        """Deviation 8: image order, within the evaluator's order of splits."""
         records = raw["_detection_records"]
         place = {split: at for at, split in enumerate(raw["per_split"])}
         ordered = sorted(records, key=lambda r: (place[r["split"]], r["image_id"]))
@@ -333,10 +333,10 @@ class Comparison:
 
 
 def compare(results, case, ours, files=None):
-    """A comparison of the yardstick's ``results`` with ``ours``, the content of summary.json.
+    """A comparison of the evaluator's ``results`` with ``ours``, the content of summary.json.
 
     ``files`` are the paths of the model's CSV files by suffix; they are compared with what the
-    yardstick's own writers make of the expectation.
+    evaluator's own writers produce from the expectation.
     """
     comparison = Comparison()
     warnings = {split: list(r["warnings"]) for split, r in results["per_split"].items()}
@@ -356,7 +356,7 @@ def compare(results, case, ours, files=None):
     }
     comparison.tree(public, ours["per_split"], "per_split")
     for split, blocks in public.items():
-        # where the yardstick has keys by data, we must have no others
+        # where the evaluator's keys depend on the data, ours must have no others
         for block in ("per_species", "class_imbalance"):
             keys = {str(key) for key in blocks[block]}
             comparison.value(
@@ -379,7 +379,7 @@ def compare(results, case, ours, files=None):
 
 
 def _out_of_vocabulary(warnings, case):
-    """How many the yardstick dropped for a category that the split does not list."""
+    """Number of detections that the evaluator dropped because the split lacks the category."""
     counts = [int(w.split()[0]) for w in warnings if "invalid category_ids" in w]
     assert len(counts) <= 1, case
     return sum(counts)

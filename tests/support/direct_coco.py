@@ -17,7 +17,7 @@ NO_CAP = 10**6
 
 
 def scores(case, split):
-    """The COCO blocks of a split as in summary.json: undefined is None."""
+    """The COCO blocks of a split as in summary.json, with None for undefined values."""
     truth, records = truth_of(case, split), scored_records(case, split)
     as_one = {
         **truth,
@@ -56,7 +56,7 @@ def scored_records(case, split):
 
 
 def truth_of(case, split):
-    """The split's COCO file in a form that pycocotools accepts."""
+    """The split's ground truth in a form that pycocotools accepts."""
     return json.loads((case.reference / f"detection/annotations_coco/{split}.json").read_text())
 
 

@@ -69,7 +69,7 @@ def write_taxonomy(folder, numbers, *, band="near_genus"):
     (folder / "species_taxonomy.csv").write_text("\n".join(rows) + "\n")
 
 
-class Again(str):
+class DuplicateKey(str):
     """A key that can occur twice in a dict, and so in JSON."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""A small valid sweep, and every problem that ``benchmark-eval check`` reports, to plant in it.
+"""A small valid sweep, and a way to plant every problem that ``benchmark-eval check`` reports.
 
 ``PLANTS`` maps a kind of finding to the change that causes it and to the findings it causes: that
 kind, plus others if they are unavoidable. Each plant changes a different place, so that most of
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from support.layout import ANNOTATIONS, Again, record, species
+from support.layout import ANNOTATIONS, DuplicateKey, record, species
 
 MODELS = tuple("abcdefghijklmnopqrs")
 SPLITS = ("iid_test", "inat_test", "semantic_ood")
@@ -74,7 +74,7 @@ def _taxonomy_row(number):
 
 @dataclass
 class Tree:
-    """The content of a sweep before it is written; ``after`` holds changes of the written files."""
+    """The content of a sweep before it is written; ``after`` changes the written files."""
 
     splits: dict = field(
         default_factory=lambda: {
@@ -236,8 +236,8 @@ def _(tree):
 
 @plant("duplicate-key", 2)
 def _(tree):
-    tree.predictions["s", "iid_test"][3][Again("score")] = 0.5
-    tree.annotation("train", 14)[Again("iscrowd")] = 0
+    tree.predictions["s", "iid_test"][3][DuplicateKey("score")] = 0.5
+    tree.annotation("train", 14)[DuplicateKey("iscrowd")] = 0
 
 
 @plant("not-a-list")
@@ -290,7 +290,7 @@ def _(tree):
     tree.after.append(lambda folder: (folder / "predictions").mkdir())
 
 
-@plant("missing-file", alone="without its manifest every folder is a model")
+@plant("missing-file", alone="without a manifest, every folder counts as a model")
 def _(tree):
     tree.after.append(lambda folder: (folder / "manifest.csv").unlink())
 
@@ -300,7 +300,7 @@ def _(tree):
 # --------------------------------------------------------------------------------------------
 
 
-@plant("not-coco", alone="it hides the split's other problems")
+@plant("not-coco", alone="the split's other problems are not reported")
 def _(tree):
     del tree.splits["inat_test"]["annotations"]
 
@@ -310,7 +310,7 @@ def _(tree):
     tree.splits["train"]["images"][0]["width"] = "1000"
 
 
-@plant("name-type", alone="without the record the split's categories are not checked")
+@plant("name-type", alone="without the record, the split's categories are not checked")
 def _(tree):
     tree.splits["semantic_ood"]["categories"].append({"id": 104, "name": 5})
 
@@ -373,7 +373,7 @@ def _(tree):
     tree.splits["inat_test"]["categories"][0]["name"] = "Another species1"
 
 
-@plant("missing-split", alone="nothing of the split is left")
+@plant("missing-split", alone="no part of the split is left")
 def _(tree):
     del tree.splits["inat_test"]
 
@@ -416,7 +416,7 @@ def _(tree):
 # --------------------------------------------------------------------------------------------
 
 
-@plant("not-utf8", alone="no row of the taxonomy is left")
+@plant("not-utf8", alone="the taxonomy has no readable row left")
 def _(tree):
     tree.after.append(
         lambda folder: (folder / "species_taxonomy.csv").write_bytes(b"scientificName\xff\n")
@@ -424,7 +424,7 @@ def _(tree):
     tree.after.append(_forget_digests)
 
 
-@plant("missing-column", alone="no row of the taxonomy is left")
+@plant("missing-column", alone="the taxonomy has no readable row left")
 def _(tree):
     def change(folder):
         path = folder / "species_taxonomy.csv"
@@ -542,29 +542,29 @@ def _manifest(text):
     return change
 
 
-@plant("empty", alone="nothing of the manifest is left")
+@plant("empty", alone="the manifest has no readable row left")
 def _(tree):
     tree.after.append(_manifest(b"\n"))
 
 
-@plant("not-csv", alone="nothing of the manifest is left")
+@plant("not-csv", alone="the manifest has no readable row left")
 def _(tree):
     tree.after.append(_manifest(b'model_name,regime,k_or_p,seed\n"m"x,global_uniform,1,0\n'))
 
 
-@plant("no-rows", alone="nothing of the manifest is left")
+@plant("no-rows", alone="the manifest has no readable row left")
 def _(tree):
     tree.rows.clear()
 
 
-@plant("unknown-column", alone="rows are not read under such a header")
+@plant("unknown-column", alone="rows are not read with such a header")
 def _(tree):
     tree.header.append("colour")
     for row in tree.rows:
         row.append("red")
 
 
-@plant("duplicate-column", alone="rows are not read under such a header")
+@plant("duplicate-column", alone="rows are not read with such a header")
 def _(tree):
     tree.header.append("seed")
     for row in tree.rows:
@@ -632,12 +632,12 @@ def _(tree):
     tree.config["iou"] = 1.5
 
 
-@plant("missing-folder", alone="nothing of the benchmark is left")
+@plant("missing-folder", alone="no part of the benchmark is left")
 def _(tree):
     tree.config["benchmark_dir"] = "elsewhere"
 
 
-@plant("config-shape", alone="nothing of the config is left")
+@plant("config-shape", alone="no part of the config is left")
 def _(tree):
     tree.after.append(lambda folder: (folder / "config.yaml").write_text("- a list\n"))
 

@@ -193,7 +193,7 @@ class Slow:
         }
 
     def best(self):
-        """The confidence threshold with the best F1; the highest one of ties."""
+        """The confidence threshold with the best F1; on ties, the highest."""
         judged = [*self.true_positives, *self.false_positives]
         if not judged or not self.scored:
             return None
@@ -212,7 +212,7 @@ class Slow:
         }
 
     def average_recall(self, cap):
-        """Class-agnostic, over ten thresholds; each detection matches the best free specimen."""
+        """Class-agnostic, over ten thresholds; detections match the best unmatched specimen."""
         if not self.scored:
             return None
         found = 0

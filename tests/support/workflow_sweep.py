@@ -24,8 +24,8 @@ MODELS = {
 }
 
 
-def write_predictions(folder, benchmark, worth):
-    """Write the prediction files of one model; ``worth`` shifts its boxes and scores."""
+def write_predictions(folder, benchmark, offset):
+    """Write the prediction files of one model; ``offset`` shifts its boxes and scores."""
     folder.mkdir(parents=True)
     for split in SPLITS:
         truth = json.loads((benchmark / f"detection/annotations_coco/{split}.json").read_text())
@@ -33,8 +33,8 @@ def write_predictions(folder, benchmark, worth):
             {
                 "image_id": a["image_id"],
                 "category_id": a["category_id"] if at % 3 else 1,
-                "bbox": [a["bbox"][0] + 0.01 * worth, *a["bbox"][1:]],
-                "score": round(0.5 + 0.01 * worth + 0.001 * at, 4),
+                "bbox": [a["bbox"][0] + 0.01 * offset, *a["bbox"][1:]],
+                "score": round(0.5 + 0.01 * offset + 0.001 * at, 4),
             }
             for at, a in enumerate(truth["annotations"])
         ]
@@ -64,8 +64,10 @@ class Sweep:
     @classmethod
     def make(cls, folder):
         write_benchmark(folder / "data/benchmark")
-        for worth, model in enumerate(MODELS):
-            write_predictions(folder / "data/predictions" / model, folder / "data/benchmark", worth)
+        for offset, model in enumerate(MODELS):
+            write_predictions(
+                folder / "data/predictions" / model, folder / "data/benchmark", offset
+            )
         sweep = cls(folder)
         sweep.write_manifest(MODELS)
         (folder / "config").mkdir()
@@ -142,7 +144,7 @@ class Sweep:
         }
 
     def tables(self):
-        """The same without plots and report, which take the most time, and their records."""
+        """The same without the slowest outputs, the plots and the report, and their records."""
         without = ("plots/", "aggregated/report", ".state/plots", ".state/report")
         found = self.compared().items()
         return {name: data for name, data in found if not name.startswith(without)}

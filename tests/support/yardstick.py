@@ -11,7 +11,7 @@ FILE = Path(__file__).parents[2] / ".yardstick/ibbi/evaluate/_reference_evaluato
 
 @functools.cache
 def module():
-    """The evaluator's module, without importing its package."""
+    """Load the evaluator's module without importing its package."""
     assert FILE.is_file(), f"{FILE} is missing: run make setup"
     spec = importlib.util.spec_from_file_location("yardstick_evaluator", FILE)
     loaded = importlib.util.module_from_spec(spec)

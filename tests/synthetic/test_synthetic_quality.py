@@ -1,4 +1,4 @@
-"""The simulated detectors behave like real ones in everything that the report shows."""
+"""The simulated detectors behave like real ones in every respect that the report shows."""
 
 from functools import cache
 
@@ -58,7 +58,7 @@ class Scored:
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    """A benchmark with iid_test and inat_test at full size: in memory, and read from files."""
+    """A benchmark with iid_test and inat_test at full size, in memory and read from files."""
     synthetic = synthetic_benchmark(invented_species(), seed=0, scale=0.1, test_scale=1.0)
     folder = tmp_path_factory.mktemp("benchmark")
     write_benchmark(folder, synthetic)
@@ -169,7 +169,7 @@ def test_rare_species_have_lower_ap_than_abundant_ones(bench):
     assert 0.05 < gap < 0.5
 
 
-def test_seeds_differ_a_little_and_architectures_too(bench):
+def test_seeds_and_architectures_differ_slightly(bench):
     _, _, score = bench
     aps = [
         np.mean(list(score("iid_test", "global_uniform", "all", seed).ap_50().values()))

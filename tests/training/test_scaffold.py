@@ -1,4 +1,4 @@
-"""``benchmark-eval init`` makes a folder that works with every later step."""
+"""``benchmark-eval init`` creates a folder that works with every later step."""
 
 import re
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_subsets_fill_the_manifest_of_a_project(tmp_path):
     ]
 
 
-def test_projects_are_byte_identical(tmp_path):
+def test_two_projects_are_byte_identical(tmp_path):
     def content(folder):
         init_project(folder, architectures=["x"])
         return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -94,7 +94,7 @@ def test_projects_are_byte_identical(tmp_path):
         (("--seed", "-1"), "seed must be >= 0, got -1"),
     ],
 )
-def test_invalid_arguments_make_no_project(tmp_path, args, message):
+def test_invalid_arguments_create_no_project(tmp_path, args, message):
     result = run(tmp_path / "p", *args)
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)

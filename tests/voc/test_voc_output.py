@@ -215,7 +215,7 @@ def test_progress_is_reported_to_the_end(folders, tmp_path):
     assert last == {"read ground truth": (2, 2), "read detections": (1, 1), "draw curves": (2, 2)}
 
 
-def test_a_file_where_a_folder_is_needed(folders, tmp_path):
+def test_a_file_in_place_of_a_folder_is_reported(folders, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "plots").write_text("mine")
@@ -237,7 +237,7 @@ def test_an_edited_ledger_does_not_remove_other_files(folders, tmp_path):
     assert (folders[1] / "a.txt").exists()
 
 
-def test_an_input_folder_is_refused_for_output(folders):
+def test_an_input_folder_is_rejected_as_output(folders):
     for folder in folders:
         with pytest.raises(UsageError, match="found an input folder"):
             run_map(*folders, output_dir=folder / ".." / folder.name)

@@ -293,7 +293,7 @@ def test_all_detection_files_without_ground_truth_are_reported(tmp_path):
 # ------------------------------------------------------------------------ coordinates
 
 
-def test_normalised_coordinates_are_refused_as_pixels(tmp_path):
+def test_normalised_coordinates_are_rejected_as_pixels(tmp_path):
     truth = {"a": ["x 0.1 0.1 0.5 0.5"]}
     found = {"a": ["x 0.9 0.1 0.1 0.5 0.4"]}
     problems = problems_of(tmp_path, truth, found)
