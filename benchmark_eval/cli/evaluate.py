@@ -1,4 +1,4 @@
-"""``benchmark-eval evaluate``: score one model and write its files."""
+"""``benchmark-eval evaluate``: score one model and write the result files."""
 
 from __future__ import annotations
 
@@ -16,38 +16,47 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files
 
 @click.command(cls=CommandWithSeveralValues)
 @click.option("--benchmark-dir", required=True, help="The unpacked benchmark, or its index (.npz).")
-@click.option("--predictions-dir", required=True, help="Folder of <split>_predictions.json[.gz].")
-@click.option("--output-dir", required=True, help="Where the model's files go.")
-@click.option("--model-name", default="model", show_default=True, help="Prefix of the files.")
+@click.option(
+    "--predictions-dir", required=True, help="Folder with <split>_predictions.json[.gz] files."
+)
+@click.option("--output-dir", required=True, help="Folder for the result files.")
+@click.option(
+    "--model-name", default="model", show_default=True, help="Prefix of the result files."
+)
 @click.option(
     "--splits",
     cls=SeveralValues,
     type=click.Choice(KNOWN_SPLITS),
-    help="Which to score, one or more; the three test splits if not given.",
+    help="Splits to score. Default: the three test splits.",
 )
-@click.option("--iou", default=0.5, show_default=True, help="IoU of a hit; AP keeps COCO's.")
+@click.option(
+    "--iou",
+    default=0.5,
+    show_default=True,
+    help="IoU threshold of the localisation matching. AP and AR use COCO's thresholds.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["fast", "pycocotools"]),
     default="fast",
     show_default=True,
-    help="Who scores the COCO families.",
+    help="Implementation of AP and AR.",
 )
 @click.option(
     "--on-invalid",
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="Stop at invalid records, or leave them out and count them.",
+    help="Whether invalid prediction records are an error, or are dropped and counted.",
 )
 @click.option(
     "--detections/--no-detections",
     default=True,
     show_default=True,
-    help="Write <model>_detections.csv, a row a hit.",
+    help="Whether to write <model>_detections.csv, one row per true positive.",
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
-@click.option("--log", help="A .log file for what is printed, with times, warnings and faults.")
+@click.option("--log", help="Write output, warnings and errors to this .log file.")
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -61,9 +70,9 @@ def command(
     quiet: bool,
     log: str | None,
 ) -> None:
-    """Score one model on the benchmark's splits and write its files."""
+    """Score one model on the splits of the benchmark and write the result files."""
     keep_freed_memory()
-    gc.freeze()  # what is imported stays, and need not be searched for garbage
+    gc.freeze()  # imported modules stay; the garbage collector need not scan them
     with _logged(log):
         evaluate_to_files(
             benchmark=benchmark_dir,
@@ -84,6 +93,6 @@ def _logged(log: str | None) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
     from benchmark_eval.pipeline.job import job
 
-    if not log.endswith(".log"):  # it is written over, and must not be one of the inputs
-        raise UsageError(f"--log: found {log!r}; expected is a file whose name ends in .log")
+    if not log.endswith(".log"):  # the file is overwritten, so it must not be an input
+        raise UsageError(f"--log: found {log!r}; expected a file name that ends in .log")
     return job(log)

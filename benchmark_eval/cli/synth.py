@@ -1,4 +1,4 @@
-"""``benchmark-eval synth``: make a synthetic benchmark and simulated predictions."""
+"""``benchmark-eval synth``: generate a synthetic benchmark and simulated predictions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def command(
     detections_per_specimen: float,
     jobs: int | None,
 ) -> None:
-    """Make a synthetic benchmark and simulated predictions, without images.
+    """Generate a synthetic benchmark and simulated predictions, without images.
 
     Counts, folder layout and columns match the real benchmark; species names and boxes are
     invented. The same options give the same bytes.

@@ -1,4 +1,4 @@
-# All models together.
+# The tables of the sweep, from the summaries of all models.
 rule aggregate:
     input:
         summaries=summaries,

@@ -1,5 +1,6 @@
-# The benchmark, read and checked once; every evaluation loads the index in milliseconds. The
-# index is not ancient() for its readers: Snakemake 9.27 would drop jobs after it (snakemake#4166).
+# The benchmark is read and checked once; every evaluation then loads the index in milliseconds.
+# Rules that read the index must not mark it ancient(): Snakemake 9.27 would drop the jobs that
+# depend on it (snakemake#4166).
 rule index_benchmark:
     input:
         files=ancient(local(benchmark_files)),
