@@ -1,4 +1,4 @@
-"""``benchmark-eval check``: every problem of a benchmark, a manifest, a config and predictions.
+"""``benchmark-eval check``: every problem in a benchmark, a manifest, a config and predictions.
 
 Problems of a single file are found by its reader in ``benchmark_eval.inputs``. This package
 collects them, adds warnings and notes about the benchmark, and reports all findings by kind.

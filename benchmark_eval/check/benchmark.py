@@ -256,7 +256,7 @@ def _stray_files(survey: Survey) -> Iterator[Problem]:
             yield Problem(
                 "stray-annotations",
                 raw.file,
-                f"a file of no known split, with {counted(n, 'category', 'categories')} not listed "
+                f"not a known split; {counted(n, 'category', 'categories')} of it are not listed "
                 "elsewhere",
                 f"only {', '.join(f'{name}.json' for name in KNOWN_SPLITS)}",
                 cause="its categories are part of the benchmark, as in the benchmark's evaluator",

@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 class Task:
     """One prediction file to check. ``size`` is in bytes.
 
-    ``twin`` is true if another file of the split has the same size and may be identical.
+    ``twin`` is true if another file of the split has the same size, so that both may be identical.
     """
 
     path: Path
@@ -62,14 +62,14 @@ def check_file(task: Task, context: Context) -> FileResult:
     """Read one file as an evaluation would, and look for likely mistakes in its valid records.
 
     If fewer than half of the records are valid and an evaluation would refuse the file, likely
-    mistakes are not reported: the valid records are no representative sample.
+    mistakes are not reported: the valid records are not a representative sample.
     """
     try:
         checked = check_predictions(task.path, context.benchmark, task.split, digest=task.twin)
     except InputError as error:
         return FileResult(task, 0, "", error.problems)
     predictions, problems = checked.predictions, checked.problems
-    if context.sound:  # a benchmark with problems is no evidence for a likely cause
+    if context.sound:  # a benchmark with problems cannot be evidence for a likely cause
         problems = with_likely_causes(checked, context.benchmark, task.split)
     n = len(predictions) + predictions.n_out_of_vocabulary
     warnings: list[tuple[str, str]] = []

@@ -53,7 +53,7 @@ def check_inputs(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
-    """Find every problem of a benchmark, a manifest, a config and all prediction files.
+    """Find every problem in a benchmark, a manifest, a config and all prediction files.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def check_inputs(
     benchmark_dir : str or Path, optional
         The unpacked benchmark. Required unless ``config`` names it.
     predictions_dir : str or Path, optional
-        Folder of ``<model>/<split>_predictions.json[.gz]``, or of the files of one model.
+        Folder with ``<model>/<split>_predictions.json[.gz]``, or with the files of one model.
     manifest : str or Path, optional
         The manifest of the sweep (CSV). Without it, all models in ``predictions_dir`` are
         checked.

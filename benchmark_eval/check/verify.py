@@ -1,6 +1,6 @@
 """Verify that results are consistent with each other and with their inputs.
 
-Whatever can be computed from files in the results folder is computed again and compared: a model's
+Everything that can be recomputed from the results folder is recomputed and compared: a model's
 tables and report from its summary, the tables of the sweep from the summaries, their CSV files and
 the report from ``aggregated.json``. Recorded digests are compared with the files they name. Nothing
 is written.
@@ -96,10 +96,10 @@ def verify_results(
 
     Notes
     -----
-    Whatever can be computed again from the files in the folder is computed again and compared
+    Everything that can be recomputed from the files in the folder is recomputed and compared
     byte by byte: the tables and the report of a model from its summary, the tables of the sweep
     from the summaries. Other inputs are compared by their SHA-256. Nothing is written. The page
-    "Trust" of the documentation lists what is found.
+    "Trust" of the documentation lists what is reported.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _check_benchmark_digests(
 
 
 def _count_true_positives(path: Path, evaluation: Evaluation, verified: Verified) -> None:
-    """Compare the number of rows: the rows themselves cannot be computed without matching."""
+    """Compare the number of rows: the rows themselves cannot be recomputed without matching."""
     n_matched = sum(split.decomposition.n_matched_tp for split in evaluation.per_split.values())
     try:
         rows = read_input(path).count(b"\n") - 1

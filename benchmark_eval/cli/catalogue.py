@@ -7,7 +7,7 @@ import click
 
 @click.command()
 def command() -> None:
-    """Print all metrics with their meaning as a Markdown page (docs/metrics.md)."""
+    """Print all metrics and their definitions as a Markdown page (docs/metrics.md)."""
     from benchmark_eval.results.metric_page import render_page
 
     click.echo(render_page(), nl=False)

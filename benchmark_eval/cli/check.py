@@ -1,4 +1,4 @@
-"""``benchmark-eval check``: find problems of benchmark, manifest, config and predictions."""
+"""``benchmark-eval check``: find problems in the benchmark, manifest, config and predictions."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Find all problems in the benchmark, manifest, config and prediction files.
+    """Find every problem in the benchmark, the manifest, the config and all prediction files.
 
-    Options take precedence over the config. Exit code 0: no problems (warnings and notes are
-    possible), 1: problems found, 2: could not run.
+    Options take precedence over the config. Exit code 0: no problems (but possibly warnings and
+    notes), 1: problems found, 2: could not run.
     """
     from benchmark_eval.check import check_inputs
     from benchmark_eval.core.memory import keep_freed_memory

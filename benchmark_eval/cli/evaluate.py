@@ -1,4 +1,4 @@
-"""``benchmark-eval evaluate``: score one model and write its files."""
+"""``benchmark-eval evaluate``: score one model and write the result files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files
 
 @click.command(cls=CommandWithSeveralValues)
 @click.option("--benchmark-dir", required=True, help="The unpacked benchmark, or its index (.npz).")
-@click.option("--predictions-dir", required=True, help="Folder of <split>_predictions.json[.gz].")
+@click.option(
+    "--predictions-dir", required=True, help="Folder with <split>_predictions.json[.gz] files."
+)
 @click.option("--output-dir", required=True, help="Folder for the result files.")
 @click.option(
     "--model-name", default="model", show_default=True, help="Prefix of the result files."
@@ -31,30 +33,30 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files
     "--iou",
     default=0.5,
     show_default=True,
-    help="IoU threshold of a true positive. AP and AR use the thresholds of COCO.",
+    help="IoU threshold of the localisation matching. AP and AR use COCO's thresholds.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["fast", "pycocotools"]),
     default="fast",
     show_default=True,
-    help="Implementation of AP and AR; both give the same numbers.",
+    help="Implementation of AP and AR.",
 )
 @click.option(
     "--on-invalid",
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="Stop at invalid records, or drop and count them.",
+    help="Whether invalid prediction records are an error, or are dropped and counted.",
 )
 @click.option(
     "--detections/--no-detections",
     default=True,
     show_default=True,
-    help="Write <model>_detections.csv, one row per true positive.",
+    help="Whether to write <model>_detections.csv, one row per true positive.",
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
-@click.option("--log", help="Also log output, warnings and errors, with times, to this .log file.")
+@click.option("--log", help="Write output, warnings and errors to this .log file.")
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -68,9 +70,9 @@ def command(
     quiet: bool,
     log: str | None,
 ) -> None:
-    """Score one model on the benchmark's splits and write its result files."""
+    """Score one model on the splits of the benchmark and write the result files."""
     keep_freed_memory()
-    gc.freeze()  # imported modules stay in memory; the garbage collector need not scan them
+    gc.freeze()  # imported modules stay; the garbage collector need not scan them
     with _logged(log):
         evaluate_to_files(
             benchmark=benchmark_dir,

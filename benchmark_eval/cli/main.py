@@ -17,7 +17,7 @@ from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, e
 
 # command -> help line, so that `benchmark-eval --help` need not import the commands
 COMMANDS = {
-    "check": "Find all problems in the benchmark, manifest, config and predictions.",
+    "check": "Find every problem in benchmark, manifest, config and predictions.",
     "evaluate": "Score one model on the splits of the benchmark.",
     "aggregate": "Aggregate the summaries of a sweep into tables and a report.",
     "plot": "Draw the plots of a sweep from its tables.",
@@ -28,7 +28,7 @@ COMMANDS = {
     "convert": "Convert annotations and detections between formats.",
     "synth": "Generate a synthetic benchmark and simulated predictions.",
     "map": "Compute PASCAL VOC 2012 mAP from text files.",
-    "catalogue": "List every metric with its meaning.",
+    "catalogue": "List all metrics and their definitions.",
 }
 
 

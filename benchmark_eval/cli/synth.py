@@ -1,4 +1,4 @@
-"""``benchmark-eval synth``: make a synthetic benchmark and simulated predictions."""
+"""``benchmark-eval synth``: generate a synthetic benchmark and simulated predictions."""
 
 from __future__ import annotations
 

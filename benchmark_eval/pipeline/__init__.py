@@ -1,1 +1,1 @@
-"""What only the Snakemake workflow needs."""
+"""Modules used only by the Snakemake workflow: planning, fingerprints and jobs."""

@@ -1,10 +1,10 @@
-"""Fingerprints: small files with the digests of what a job reads, its options and its code.
+"""Fingerprints: small files with the digests of a job's inputs, its options and its code.
 
-Snakemake compares modification times, which a copy, a ``touch`` or ``rsync -a`` make wrong, and it
-never sees an edit of an imported library. So every job of the workflow has a fingerprint as an
-input: a file with the digests of what the job reads, the options that matter and the code that
-runs. A fingerprint is rewritten only when one of these changed; then its job is out of date for
-Snakemake by any of its own rules.
+Snakemake compares modification times, which are unreliable after a copy, ``touch`` or ``rsync -a``,
+and it does not detect edits of an imported library. Every job of the workflow therefore has a
+fingerprint as an additional input. It contains the digests of the files that the job reads, the
+options that affect its results, and the digest of the code. A fingerprint is rewritten only if its
+content changes, which triggers a rerun of its job under any of Snakemake's rerun triggers.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ CACHE_VERSION = 1
 _LOGGED_FROM_BYTES = 500_000_000
 _LOGGED_EVERY_SECONDS = 5.0
 _CHUNK = 1 << 20
-# A file whose inode changed this recently may change again within one tick of the file system's
-# clock, under the same size and times: its digest is not kept for the next load.
+# A file that changed this recently may change again within the same tick of the file system's
+# clock, with the same size and times, so its digest is not cached.
 _SETTLED_NS = 2_000_000_000
 
 FileStat = tuple[int, int, int, int]
-"""size, mtime_ns, ctime_ns, inode: equal as long as nobody wrote to the file."""
+"""size, mtime_ns, ctime_ns, inode: unchanged as long as the file is not written."""
 
 
 class DigestCache:
-    """SHA-256 of files, read again only when size, mtime, ctime or inode of a file changed.
+    """SHA-256 of files, recomputed only if the size, mtime, ctime or inode of a file changed.
 
-    ctime is what finds an edit of equal size under a restored mtime. ``path`` is the JSON file
-    that keeps the digests between runs; one that is lost or broken only costs time.
+    The ctime reveals an edit that keeps the size and restores the mtime. ``path`` is the JSON file
+    that stores the digests between runs; if it is lost or damaged, digests are recomputed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -63,8 +63,8 @@ class DigestCache:
     ) -> dict[str, str]:
         """The SHA-256 (hex) of each file, in the order given.
 
-        ``log`` gets a line of progress every few seconds when there is much to read. Raises
-        InputError naming every file that cannot be read.
+        ``log`` is called with the progress every few seconds if there is much to read. Raises
+        InputError with every file that cannot be read.
         """
         found: dict[str, str] = {}
         changed: dict[str, FileStat] = {}
@@ -100,7 +100,7 @@ class DigestCache:
         return {name: found[name] for name in names}
 
     def save(self) -> None:
-        """Keep the digests for the next run, if there are new ones; forget files that are gone."""
+        """Store new digests for the next run; drop those of deleted files."""
         if self.changed:
             files = {
                 name: [*kept[0], kept[1]]
@@ -113,7 +113,7 @@ class DigestCache:
 
 
 class _Progress:
-    """Logs how far the hashing of many bytes is; silent when there is little to do."""
+    """Logs the progress of hashing; silent if there is little to hash."""
 
     def __init__(self, total: int, log: Callable[[str], None] | None) -> None:
         self.total = total
@@ -154,10 +154,10 @@ def text_digest(text: str) -> str:
 
 
 def require_same_package() -> None:
-    """``UsageError`` unless a job's own Python imports the package that this process has imported.
+    """Raise UsageError unless the Python of a job imports the same package as this process.
 
-    A digest of the code means nothing when the jobs run another copy of it. Jobs are commands that
-    call Python as it is called here (``python -P``).
+    The digest of the code is meaningless if jobs run another copy of it. Jobs start Python in the
+    same way as this function (``python -P``).
     """
     code = f"import {PACKAGE}; print({PACKAGE}.__file__)"
     done = subprocess.run(
@@ -168,28 +168,28 @@ def require_same_package() -> None:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise UsageError(
             f"{sys.executable} cannot import {PACKAGE} ({reason}); "
-            "install it there: pip install -e . in the folder of the workflow"
+            "install it there: run pip install -e . in the folder of the workflow"
         )
     there = Path(done.stdout.strip()).resolve().parent
     if there != here:
         raise UsageError(
-            f"two copies of {PACKAGE}: the workflow has loaded {here}, its jobs would import "
-            f"{there}. Install the one that you mean (pip install -e . in its folder) and remove "
+            f"two copies of {PACKAGE}: the workflow imported {here}, but its jobs would import "
+            f"{there}. Install the intended one (pip install -e . in its folder) and remove "
             "the other (pip uninstall benchmark-eval, or unset PYTHONPATH)"
         )
 
 
 def fingerprint_text(content: Mapping[str, Any]) -> str:
-    """A fingerprint's content as text: equal for equal content."""
+    """The content of a fingerprint as text, with sorted keys."""
     return json.dumps(content, separators=(",", ":"), sort_keys=True) + "\n"
 
 
 def write_fingerprint(path: str | Path, text: str, result: str | Path | None = None) -> bool:
-    """Write a fingerprint if its text changed; True if it was written.
+    """Write a fingerprint if its text changed; return whether it was written.
 
-    ``result`` is a file that is made from what the fingerprint describes. Where it is not older
-    than the changed fingerprint (a clock that ran ahead, a file system that counts whole seconds)
-    its modification time is set back, because Snakemake will compare the two.
+    ``result`` is the output of the job that the fingerprint describes. If it is not older than the
+    changed fingerprint (a clock that was ahead, a file system with a resolution of one second), its
+    modification time is set back, because Snakemake compares the two.
     """
     with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123  (many, each load)
         if stream.read() == text.encode():

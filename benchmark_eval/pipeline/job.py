@@ -1,4 +1,4 @@
-"""How a job of the workflow runs: its log, its errors and its exit code."""
+"""Runs a job of the workflow: log file, error messages and exit code."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code
 
 _EXPLAINED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
-"""Errors of the file system whose message says everything; others get a traceback in the log."""
+"""File system errors with a self-explanatory message; others get a traceback in the log."""
 
 
 @contextlib.contextmanager
 def job(log: str | Path) -> Iterator[None]:
-    """Send log, standard output, warnings and errors of a job to its log file.
+    """Redirect log messages, standard output, warnings and errors of a job to its log file.
 
-    An error that this package raises on purpose, or one of the file system (a full disk), is also
-    printed on standard error, with its notes, and ends the process with the code that the command
-    line has for it; any other one leaves its traceback in the log and goes on. The log is locked
-    meanwhile: where a killed run has left this very job running, the new one waits for its end, so
-    that the old one cannot write last.
+    Errors of this package and of the file system (such as a full disk) are also printed on standard
+    error, with their notes, and end the process with the exit code of the command line. For any
+    other error, the traceback is written to the log and the error is raised again. The log is
+    locked while the job runs: if a killed run left the same job running, the new job waits until it
+    has finished, so that the old one cannot overwrite its results.
     """
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
     with _opened(log) as stream:
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # file systems without locks
             fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
         handler = _Handler(stream)
@@ -77,7 +77,7 @@ def job(log: str | Path) -> Iterator[None]:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Says once, in a line, that the log cannot be written (a full disk)."""
+    """Reports only once, in one line, that the log cannot be written (such as on a full disk)."""
 
     reported = False
 
@@ -92,7 +92,7 @@ class _Handler(logging.StreamHandler[TextIO]):
 
 @contextlib.contextmanager
 def _opened(log: Path) -> Iterator[TextIO]:
-    """The log; a disk without room for its last lines is no error of the job."""
+    """Open the log; the job does not fail if a full disk truncates the last lines."""
     stream = log.open("a", encoding="utf-8", errors="backslashreplace")
     try:
         yield stream

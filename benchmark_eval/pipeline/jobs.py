@@ -1,8 +1,8 @@
 """The jobs of the workflow, one function per rule.
 
-Each reads its fingerprint, computes by the library, compares what it has read with the fingerprint
-and only then writes its results, and its record last. A job that refuses its inputs names the
-command that makes them again; it repairs nothing.
+Each job reads its fingerprint, calls the library, compares the inputs that were read with the
+fingerprint, writes its results, and finally its record. A job that rejects its inputs names the
+command that recreates them; it never repairs them itself.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from benchmark_eval.inputs.predictions import OnInvalid
     from benchmark_eval.results.schema import Engine
 
-INDEX_AGAIN = "To make the index again: snakemake --forcerun index_benchmark"
+INDEX_AGAIN = "To recreate the index: snakemake --forcerun index_benchmark"
 MODELS_AGAIN = (
     "To evaluate all models again: snakemake --forcerun evaluate_model "
-    "(only one: delete its summary, then run snakemake)"
+    "(to evaluate a single one again: delete its summary, then run snakemake)"
 )
-TABLES_AGAIN = "To make the tables again: snakemake --forcerun aggregate"
+TABLES_AGAIN = "To recreate the tables: snakemake --forcerun aggregate"
 
 
 def index_benchmark(
@@ -73,12 +73,13 @@ def evaluate_model(
     fingerprint: str | Path,
     log: str | Path,
 ) -> None:
-    """Score one model on all splits and write its files.
+    """Score one model on all splits and write its result files.
 
-    ``fingerprint`` is ``<state>/models/<model>.json``; that of the benchmark is beside its folder.
+    ``fingerprint`` is ``<state>/models/<model>.json``; that of the benchmark is expected at
+    ``<state>/benchmark.json``.
     """
     keep_freed_memory()
-    gc.freeze()  # imported modules stay; the garbage collector need not search them
+    gc.freeze()  # imported modules stay; the garbage collector need not scan them
     from benchmark_eval.scoring.evaluate import Options, evaluate, write_results
 
     with _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected:
@@ -103,9 +104,9 @@ def aggregate(
     record: str | Path,
     log: str | Path,
 ) -> None:
-    """Make the tables of the sweep from the summaries of its models; after an error there are none.
+    """Compute the tables of the sweep from the summaries; after an error, there are no tables.
 
-    ``fingerprint`` is ``<state>/sweep.json``, which names the models without predictions.
+    ``fingerprint`` is ``<state>/sweep.json``, which lists the models without predictions.
     """
     from benchmark_eval.sweep import tables
     from benchmark_eval.sweep.aggregation import assemble, read_sweep
@@ -174,7 +175,7 @@ def _planned(
     keys: Sequence[str],
     record: str | Path | None = None,
 ) -> Iterator[Fingerprint]:
-    """A job with its log and its fingerprint; the record is written when it has succeeded."""
+    """Run a job with its log and its fingerprint; write the record if the job succeeds."""
     with job(log):
         expected = read_fingerprint(fingerprint, *keys)
         require_code(expected, part)
@@ -186,7 +187,7 @@ def _planned(
 
 
 def _read_index(index: str | Path, state: Path) -> Benchmark:
-    """The benchmark in ``index``, which must be the one whose fingerprint is in ``state``."""
+    """Read the benchmark from ``index`` and compare it with its fingerprint in ``state``."""
     from benchmark_eval.inputs.benchmark_index import read_index
 
     with _remedy(INDEX_AGAIN, index):
@@ -198,7 +199,7 @@ def _read_index(index: str | Path, state: Path) -> Benchmark:
 
 @contextlib.contextmanager
 def _remedy(command: str, place: str | Path) -> Iterator[None]:
-    """Add the command that helps to an error about ``place`` or a file in it."""
+    """Add ``command`` as a note to errors about ``place`` or a file in it."""
     try:
         yield
     except InputError as error:

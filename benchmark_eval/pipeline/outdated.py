@@ -1,9 +1,10 @@
 """Which results are up to date, and which process may change them.
 
-A fingerprint says what results are to be made from; a record says what they were made from. The
-name of a record holds the digest of the fingerprint. When the fingerprint changes, that name is
-missing: Snakemake then plans the job that makes it and everything after it, in a dry run too. When
-the change is taken back, the old name is there again and nothing needs to be done.
+A fingerprint describes the inputs that results should be computed from; a record, those that they
+were computed from. The name of a record contains the digest of the fingerprint. If the fingerprint
+changes, the record of that name does not exist, so Snakemake schedules the job that writes it and
+all jobs that depend on it, also in a dry run. If the change is reverted, the record exists again
+and nothing is rerun.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from benchmark_eval.core.text import some_of
 LOCK = "lock"
 SUFFIX = ".made"
 UNPLANNED = "unplanned"
-"""Stands in the name of a record where there is no fingerprint."""
+"""Replaces the digest in the name of a record if there is no fingerprint."""
 _DIGITS = 16
 
 _held: dict[Path, TextIO] = {}
 
 
 def hold(state: str | Path) -> bool:
-    """Lock the folder of the fingerprints until this process ends; False if another one has it.
+    """Lock the folder of the fingerprints until this process ends; False if another one holds it.
 
-    The kernel frees the lock when the process ends, however it ends. Where the lock file cannot be
-    written, or the file system has no locks, nothing is locked and the answer is True.
+    The kernel releases the lock when the process ends for any reason. If the lock file cannot be
+    written or the file system does not support locks, nothing is locked and the result is True.
     """
     path = Path(state).resolve() / LOCK
     if path in _held:
@@ -54,7 +55,7 @@ def hold(state: str | Path) -> bool:
 
 
 def record_name(part: str, digest: str | None) -> str:
-    """Name of the record of one set of results; ``digest`` is that of its fingerprint."""
+    """Name of the record of a set of results; ``digest`` is that of its fingerprint."""
     return f"{part}.{digest[:_DIGITS] if digest else UNPLANNED}{SUFFIX}"
 
 
@@ -68,10 +69,10 @@ def write_record(record: str | Path, content: bytes) -> None:
 def remove_outdated(
     made: Iterable[tuple[str | Path, Iterable[str | Path]]], log: Callable[[str], None]
 ) -> None:
-    """Remove every set of results that has no record under its present name.
+    """Remove every set of results whose current record does not exist.
 
-    ``made`` has the record and the results of each set. Snakemake leaves old results in place when
-    a job before them fails; nobody could tell them from new ones. ``log`` gets a line on what was
+    ``made`` holds the record and the results of each set. Snakemake keeps old results if a job that
+    they depend on fails, and they could be mistaken for new ones. ``log`` is called with what was
     removed and why.
     """
     for record, results in made:
@@ -87,12 +88,12 @@ def remove_outdated(
                     Path(result).unlink()
                     removed.append(str(result))
         except OSError as error:
-            raise UsageError(f"cannot remove results that are out of date: {error}") from error
+            raise UsageError(f"cannot remove stale results: {error}") from error
         if removed:
             why = "inputs, options or code changed" if others else "no record of their inputs"
             log(
                 f"removed {some_of(removed, 1)}: {why}; "
-                "snakemake without a target makes everything that is missing"
+                "run snakemake without a target to create everything that is missing"
             )
 
 

@@ -1,9 +1,9 @@
-"""What a sweep consists of, as the workflow needs it: models, their files, their fingerprints.
+"""The plan of a sweep for the workflow: its models, their files and their fingerprints.
 
-The Snakefile holds rules only; whatever has to be found out before Snakemake can plan is here. The
-process that plans (``main=True``) checks that every prediction file is there, digests them and
-writes the fingerprints; the processes that Snakemake starts for single jobs only look names up and
-write nothing.
+The Snakefile contains only rules; everything that must be known before Snakemake can plan is here.
+The main process (``main=True``) checks that all prediction files exist, hashes them and writes the
+fingerprints. The processes that Snakemake starts for single jobs only look up names and write
+nothing.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from benchmark_eval.pipeline.outdated import record_name
 ANNOTATIONS = Path("detection", "annotations_coco")
 TAXONOMY = "species_taxonomy.csv"
 _NAMED = 3
-"""How many models a line names."""
+"""Number of models that a message names."""
 NOTHING_SET = (
-    "nothing to score: {keys} not set. Set them in config/config.yaml (config/README.md says how; "
-    "a file given by --configfile takes its place), or try the demo: make demo"
+    "nothing to score: {keys} not set. Set them in config/config.yaml (see config/README.md) or in "
+    "the file given with --configfile, or try the demo: make demo"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where results and fingerprints of a sweep are, relative to the working directory."""
+    """Paths of the results and fingerprints of a sweep, relative to the working directory."""
 
     results: Path
 
@@ -61,13 +61,13 @@ class Layout:
         """Fingerprint of ``benchmark``, ``sweep`` or ``report``."""
         return self.state / f"{part}.json"
 
-    # text rather than Path for what is made once per model, each time the workflow is loaded
+    # str instead of Path for speed: called for every model each time the workflow is loaded
     def model_fingerprint(self, model: str) -> str:
         """Fingerprint of one model."""
         return f"{self.results}/.state/models/{model}.json"
 
     def summary(self, model: str) -> str:
-        """The summary that one model's evaluation leaves."""
+        """Summary of one model."""
         return f"{self.results}/models/{model}/{model}_summary.json"
 
 
@@ -75,10 +75,10 @@ class Layout:
 class Plan:
     """A sweep that can run. ``models`` are those with all prediction files, in table order.
 
-    ``missing`` are models of the manifest without them (``allow_missing`` only); ``files`` are what
-    the planning process found; ``digests`` are the SHA-256 of the fingerprints of sweep and report
-    on disk. Without a benchmark and a manifest in the config there is no model, and whoever asks
-    for a file gets an error.
+    ``missing`` are the models of the manifest without them (only with ``allow_missing``); ``files``
+    are the prediction files that the main process found; ``digests`` are the SHA-256 of the
+    fingerprints of sweep and report on disk. If the config names no benchmark and no manifest,
+    there are no models, and requesting a file is an error.
     """
 
     config: Config
@@ -94,13 +94,13 @@ class Plan:
         return record_name(part, self.digests.get("sweep" if part == "sweep" else "report"))
 
     def require_set(self) -> None:
-        """Raise UsageError where the config names no data."""
+        """Raise UsageError if the config names no data."""
         unset = self.config.unset()
         if unset:
             raise UsageError(NOTHING_SET.format(keys=" and ".join(unset)))
 
     def entry(self, model: str) -> ModelEntry:
-        """A model's row of the manifest; UsageError for a name that is not in it."""
+        """A model's row of the manifest; UsageError if the manifest does not list it."""
         self.require_set()
         if model not in self.entries:
             near = difflib.get_close_matches(model, self.entries, n=1)
@@ -111,7 +111,7 @@ class Plan:
         return self.entries[model]
 
     def prediction_files(self, model: str) -> list[str]:
-        """A model's prediction files, one per split; InputError where one is not there."""
+        """A model's prediction files, one per split; InputError if one is missing."""
         if model in self.files:
             return self.files[model]
         files, problems = find_prediction_files(self.config, self.entry(model))
@@ -120,7 +120,7 @@ class Plan:
         return files
 
     def benchmark_files(self) -> list[str]:
-        """Every file of the benchmark that the index is made from."""
+        """Every file of the benchmark that the index is computed from."""
         self.require_set()
         assert self.config.benchmark_dir is not None
         return _benchmark_files(self.config.benchmark_dir)
@@ -132,7 +132,7 @@ class Plan:
         return [str(self.config.manifest), *(str(path) for path in trained if path is not None)]
 
     def of_regime(self, regime: str) -> list[str]:
-        """The models of one regime that run."""
+        """The models of one regime that have predictions."""
         return [name for name in self.models if self.entries[name].regime == regime]
 
 
@@ -145,9 +145,9 @@ def load_plan(
 ) -> Plan:
     """Find the models of a sweep and their files; in the main process also write all fingerprints.
 
-    ``log`` gets lines of progress. Raises InputError with every problem of the manifest, or
-    every missing, empty or duplicate prediction file of every model, or what cannot be read;
-    UsageError where fingerprints cannot be written.
+    ``log`` is called with the progress. Raises InputError with every problem of the manifest, with
+    every missing, empty or duplicate prediction file of every model, or with every unreadable file;
+    UsageError if the fingerprints cannot be written.
     """
     layout = Layout(Path(results))
     if config.unset():
@@ -160,7 +160,7 @@ def load_plan(
     ordered = manifest.in_table_order()
     entries = {entry.model_name: entry for entry in ordered}
     if not main:
-        # what the planning process found is in the fingerprint; a job does not look again
+        # the fingerprint lists what the main process found; jobs do not search again
         missing = _recorded_missing(layout.fingerprint("sweep")) if config.allow_missing else ()
         models = tuple(name for name in entries if name not in set(missing))
         plan = Plan(config, layout, entries, models, tuple(missing))
@@ -177,14 +177,14 @@ def load_plan(
         try:
             _write_fingerprints(plan, files, log)
         except OSError as error:
-            raise UsageError(f"cannot write what results are made from: {error}") from error
+            raise UsageError(f"cannot write the fingerprints: {error}") from error
     return replace(plan, digests=_digests_on_disk(layout))
 
 
 def _find_predictions(
     config: Config, manifest: Manifest, ordered: Sequence[ModelEntry]
 ) -> dict[str, list[str]]:
-    """The prediction files of each model that has them all; InputError as the config wants."""
+    """The files of each model with a complete set; InputError for problems not allowed."""
     found: dict[str, list[str]] = {}
     problems: list[Problem] = []
     for entry in ordered:
@@ -198,9 +198,9 @@ def _find_predictions(
             Problem(
                 "no-predictions",
                 str(manifest.path),
-                f"not one of its {len(ordered)} models with all prediction files",
+                f"none of its {len(ordered)} models has all prediction files",
                 "predictions of at least one model",
-                cause=f"is predictions_dir right? It is {config.predictions_dir}",
+                cause=f"check predictions_dir, which is {config.predictions_dir}",
             )
         )
     if problems:
@@ -211,16 +211,16 @@ def _find_predictions(
 def _with_hints(
     problems: Sequence[Problem], config: Config, entries: Iterable[ModelEntry]
 ) -> InputError:
-    """The error of these problems; of absent files, what lies near them."""
+    """An error with these problems; for missing files, with similar paths that exist."""
     from benchmark_eval.inputs.path_hints import (
-        with_hints,  # with numpy, which a sound sweep can spare
+        with_hints,  # imports numpy, which is not needed without problems
     )
 
     return InputError(with_hints(problems, model_folders(config, entries)))
 
 
 def _benchmark_files(folder: Path) -> list[str]:
-    """Annotation files of every split and the taxonomy; InputError where there is none."""
+    """Annotation files of every split and the taxonomy; InputError if they do not exist."""
     annotations = folder / ANNOTATIONS
     names: list[str] = []
     with contextlib.suppress(OSError):
@@ -251,7 +251,7 @@ def _benchmark_files(folder: Path) -> list[str]:
 def _write_fingerprints(
     plan: Plan, files: Mapping[str, Sequence[str]], log: Callable[[str], None] | None
 ) -> None:
-    """Digest what jobs will read and write the fingerprints that changed."""
+    """Hash the files that jobs will read and write the fingerprints that changed."""
     config, layout = plan.config, plan.layout
     benchmark_files = plan.benchmark_files()
     manifest_files = plan.manifest_files()
@@ -327,7 +327,7 @@ def _write_fingerprints(
 
 
 def _digests_on_disk(layout: Layout) -> dict[str, str]:
-    """SHA-256 of the fingerprints of sweep and report that are there, by part."""
+    """SHA-256 of the existing fingerprints of sweep and report, by part."""
     found: dict[str, str] = {}
     for part in ("sweep", "report"):
         with contextlib.suppress(OSError):
@@ -337,16 +337,16 @@ def _digests_on_disk(layout: Layout) -> dict[str, str]:
 
 
 def _recorded_missing(fingerprint: Path) -> tuple[str, ...]:
-    """The models that the planning process found without predictions."""
+    """The models for which the main process found no predictions."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return tuple(json.loads(fingerprint.read_bytes())["missing"])
     return ()
 
 
 def not_evaluated(models: Sequence[str], logs: str | Path) -> str:
-    """The last lines of a run that has planned these evaluations and not done them."""
+    """Message at the end of a failed run: the planned evaluations that were not done."""
     return (
         f"{counted(len(models), 'model')} not evaluated: {some_of(sorted(models), _NAMED)}. "
-        f"The errors are above; for an evaluation, see also {logs}/<model>.log. "
+        f"See the errors above and {logs}/<model>.log. "
         "The next run evaluates only these models."
     )

@@ -1,9 +1,9 @@
-"""Compares what a job has read with its fingerprint.
+"""Compares the inputs that a job read with its fingerprint.
 
-Fingerprints are written when the workflow is planned. A file that is replaced before its job reads
-it, and put back later, would leave a result that agrees with its fingerprint and is wrong all the
-same. So jobs compare digests of what they have read with their fingerprints, and the tables of the
-sweep take only summaries that were made from what the fingerprints say.
+Fingerprints are written when the workflow is planned. If a file is replaced before its job reads it
+and restored later, the result matches its fingerprint but is wrong. Jobs therefore compare the
+digests of the files they read with their fingerprints, and the tables of the sweep accept only
+summaries that were computed from the inputs in the fingerprints.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OF_A_BENCHMARK = ("code", "files")
 OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "predictions")
 OF_A_SWEEP = ("code", "benchmark", "models", "missing", "custom_metrics")
 OF_A_REPORT = ("code", "plot_formats", "sweep")
-"""The keys that each kind of fingerprint has."""
+"""The keys of each kind of fingerprint."""
 CHANGED = "input-changed"
 STALE = "stale-summary"
 AGAIN = "it changed after snakemake planned this job; run snakemake again"
@@ -37,7 +37,7 @@ AGAIN = "it changed after snakemake planned this job; run snakemake again"
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A fingerprint file: its path, its bytes, their SHA-256 and what they say."""
+    """A fingerprint file: its path, its bytes, their SHA-256 and the decoded content."""
 
     path: Path
     data: bytes
@@ -46,7 +46,7 @@ class Fingerprint:
 
 
 class _Scored(Protocol):
-    """A result of one model, with what it was made from."""
+    """A result of one model, with its options and provenance."""
 
     @property
     def config(self) -> RunConfig: ...
@@ -55,9 +55,9 @@ class _Scored(Protocol):
 
 
 def read_fingerprint(path: str | Path, *keys: str) -> Fingerprint:
-    """Read a fingerprint; ``UsageError`` unless it is there and has all ``keys``."""
+    """Read a fingerprint; UsageError unless it exists and has all ``keys``."""
     path = Path(path)
-    found, data, content = "something else", b"", None
+    found, data, content = "other content", b"", None
     try:
         data = path.read_bytes()
         content = json.loads(data)
@@ -67,22 +67,22 @@ def read_fingerprint(path: str | Path, *keys: str) -> Fingerprint:
         pass
     if not isinstance(content, dict) or not content.keys() >= set(keys):
         raise UsageError(
-            f"{path}: found {found}, expected a fingerprint of this workflow with the keys "
-            f"{', '.join(keys)} (edited manually, or left by another version); run snakemake "
-            "again, which writes its fingerprints anew"
+            f"{path}: found {found}; expected a fingerprint of this workflow with the keys "
+            f"{', '.join(keys)} (likely cause: edited manually, or written by another version); "
+            "run snakemake again to rewrite the fingerprints"
         )
     return Fingerprint(path, data, hashlib.sha256(data).hexdigest(), content)
 
 
 def require_record_name(fingerprint: Fingerprint, record: str | Path) -> None:
-    """``InputError`` unless a job's record is named by its fingerprint as it is now."""
+    """Raise InputError unless the name of a job's record matches its current fingerprint."""
     name = Path(record).name
     if name != record_name(name.partition(".")[0], fingerprint.digest):
         raise InputError([_another(fingerprint.path)])
 
 
 def require_code(fingerprint: Fingerprint, part: str) -> None:
-    """``InputError`` unless this process runs the code that the fingerprint names.
+    """Raise InputError unless this process runs the code of the fingerprint.
 
     ``part`` is a key of ``core.code_digest.ROOMS``.
     """
@@ -91,9 +91,9 @@ def require_code(fingerprint: Fingerprint, part: str) -> None:
 
 
 def require_files(expected: Mapping[str, str], found: Mapping[str, str], what: str) -> None:
-    """``InputError`` unless both name the same files with the same SHA-256.
+    """Raise InputError unless both list the same files with the same SHA-256.
 
-    ``what`` says what the names are, for the message.
+    ``what`` describes the files in the message.
     """
     names = sorted({*expected, *found})
     _require_equal({f"{what} {name}": (found.get(name), expected.get(name)) for name in names})
@@ -102,9 +102,9 @@ def require_files(expected: Mapping[str, str], found: Mapping[str, str], what: s
 def require_benchmark(
     fingerprint: Fingerprint, digests: Mapping[str, str], index: str | Path
 ) -> None:
-    """``InputError`` unless an index was made from the benchmark of ``fingerprint``.
+    """Raise InputError unless an index was computed from the benchmark of ``fingerprint``.
 
-    ``digests`` are those that ``index`` holds of the benchmark's files.
+    ``digests`` are those of the benchmark's files in ``index``.
     """
     found = {Path(name).name: digest for name, digest in digests.items()}
     if found != fingerprint.content["files"]:
@@ -114,7 +114,7 @@ def require_benchmark(
                     CHANGED,
                     str(index),
                     "an index of another benchmark",
-                    f"one of the benchmark in {fingerprint.path}",
+                    f"an index of the benchmark in {fingerprint.path}",
                     cause="edited manually, restored from a backup, or the benchmark changed "
                     "after snakemake planned this job",
                 )
@@ -123,7 +123,7 @@ def require_benchmark(
 
 
 def require_evaluation(fingerprint: Fingerprint, evaluation: Evaluation) -> None:
-    """``InputError`` unless an evaluation has read and done what its fingerprint says."""
+    """Raise InputError unless inputs and options of an evaluation match its fingerprint."""
     _require_equal(
         {
             f"evaluation of {evaluation.model}, {name}": pair
@@ -133,10 +133,11 @@ def require_evaluation(fingerprint: Fingerprint, evaluation: Evaluation) -> None
 
 
 def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
-    """``InputError`` unless everything that the tables are made from is as planned.
+    """Raise InputError unless all inputs of the tables are as planned.
 
-    Compared are the rows of the manifest, training annotations, the user's own metrics, the
-    fingerprints of benchmark and models (beside that of the sweep), and the summaries with these.
+    Compares the rows of the manifest, the training annotations, the custom metrics and the
+    fingerprints of benchmark and models with the fingerprint of the sweep, and the summaries with
+    the fingerprints of their models.
     """
     state, sweep = fingerprint.path.parent, fingerprint.content
     benchmark = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
@@ -159,7 +160,7 @@ def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
 def _manifest_and_files(
     read: SweepInputs, sweep: Mapping[str, Any]
 ) -> Iterator[tuple[str, tuple[object, object]]]:
-    """What it is -> what was read, and what the fingerprint of the sweep says."""
+    """Description -> (value that was read, value in the fingerprint of the sweep)."""
     rows = {
         entry.model_name: [entry.architecture, entry.regime, entry.k_or_p, entry.seed]
         for entry in read.manifest.models
@@ -179,7 +180,7 @@ def _manifest_and_files(
 
 
 def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[object, object]]:
-    """What it is -> what a result was made with, and what a model's fingerprint says."""
+    """Description -> (value of a result, value in the fingerprint of its model)."""
     read = made.provenance.inputs
     return {
         "scoring code": (made.provenance.scoring_code, fingerprint["code"]),
@@ -197,7 +198,7 @@ def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[
 def _stale(
     path: str, model: ModelResult, fingerprint: Mapping[str, Any], benchmark: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """What a summary was made from, where that is not what its fingerprint says."""
+    """Inputs and options of a summary that differ from its fingerprint."""
     read = model.provenance.inputs
     pairs = _compared(model, fingerprint)
     of_benchmark = {Path(n).name: d for n, d in read.items() if n.startswith("benchmark/")}
@@ -207,8 +208,8 @@ def _stale(
             yield Problem(
                 STALE,
                 path,
-                f"made with {name} {_short(found)}",
-                f"{_short(expected)}, as now",
+                f"computed with {name} {_short(found)}",
+                f"{_short(expected)}, as planned",
                 cause="edited manually, restored from a backup, or kept by snakemake --touch",
             )
 
@@ -220,7 +221,7 @@ def _require_equal(pairs: Mapping[str, tuple[object, object]]) -> None:
 
 
 def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[Problem]:
-    """Where the found and the expected value of a pair are not equal."""
+    """A problem for each pair whose found and expected values differ."""
     return [
         Problem(CHANGED, what, _short(found), f"{_short(expected)}, as planned", cause=AGAIN)
         for what, (found, expected) in pairs.items()
@@ -230,12 +231,12 @@ def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[Problem]:
 
 def _another(path: Path) -> Problem:
     return Problem(
-        CHANGED, str(path), "another fingerprint", "the one that was planned with", cause=AGAIN
+        CHANGED, str(path), "a different fingerprint", "the planned fingerprint", cause=AGAIN
     )
 
 
 def _short(value: object) -> str:
-    """A value for a message; of a digest only its start."""
+    """A value as text for a message; digests are abbreviated."""
     if value is None:
         return "nothing"
     if isinstance(value, dict):

@@ -1,8 +1,9 @@
-"""Everything that works around Snakemake or one of its plugins, or uses parts that it may change.
+"""Workarounds for Snakemake and its plugins, and all uses of Snakemake internals.
 
-Each function that reads such a part returns a safe answer where a Snakemake does not have it, and
-names the issue upstream if there is one. Found with Snakemake 9.27, snakemake-executor-plugin-slurm
-2.8 and its job step 0.6. ``workflow`` is Snakemake's object of that name.
+Each function that uses an internal returns a safe default if a version of Snakemake lacks it, and
+names the upstream issue if there is one. Verified with Snakemake 9.27,
+snakemake-executor-plugin-slurm 2.8 and snakemake-executor-plugin-slurm-jobstep 0.6. ``workflow`` is
+the Snakemake object of that name.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from benchmark_eval.core.problems import SHOWN_PER_KIND
 from benchmark_eval.core.text import some_of
 
 NOT_ON_CLUSTERS = frozenset(',"$`%')
-"""Characters that a model's name cannot have where jobs run on a cluster."""
+"""Characters that model names must not contain if jobs run on a cluster."""
 EXECS = "--slurm-jobstep-array-execs"
-"""The option by which an array job passes every task's command to each of its tasks."""
+"""The option by which an array job passes the commands of all tasks to each task."""
 _DEFAULT_RATE = (100, 1)
-"""Snakemake's own limit: jobs, and seconds in which so many may be started."""
+"""Snakemake's default rate limit: number of jobs, and the period in seconds."""
 _LIMITER = "job_rate_limiter"
-"""What holds that limit in Snakemake's scheduler."""
+"""The attribute of Snakemake's scheduler that implements the limit."""
 
 
-# which process this is, and what it was asked to do
+# role and options of this process
 
 
 def plans(workflow: Any) -> bool:
-    """Whether this process plans the workflow, rather than running one job of another process."""
+    """Whether this process plans the workflow instead of running a single job of it."""
     main = getattr(workflow, "is_main_process", None)
     return _mode() == "default" if main is None else bool(main)
 
 
 def runs_elsewhere(workflow: Any) -> bool:
-    """Whether this process was started by a cluster to run one job."""
+    """Whether this process runs a single job on a cluster."""
     remote = getattr(workflow, "remote_exec", None)
     return _mode() == "remote" if remote is None else bool(remote)
 
@@ -58,14 +59,14 @@ def only_touches(workflow: Any) -> bool:
     return bool(getattr(workflow, "touch", False))
 
 
-# where files are
+# paths
 
 
 def on_disk(workflow: Any, path: str) -> str:
-    """Where a file of a rule is when this workflow is a module with a prefix.
+    """Path of a rule's file on disk, also if this workflow is a module with a prefix.
 
-    Only while the workflow is read: afterwards Snakemake does not know the prefix any more. Without
-    this part of Snakemake the path is right except in modules with a prefix.
+    Works only while the Snakefile is being parsed: Snakemake discards the prefix afterwards. If
+    Snakemake lacks this internal, the path is correct except in modules with a prefix.
     """
     try:
         return str(workflow.modifier.modify_path(path))
@@ -74,10 +75,10 @@ def on_disk(workflow: Any, path: str) -> str:
 
 
 def beside_rules(workflow: Any, path: str) -> str | None:
-    """Absolute path of a file given relative to the Snakefile being read; None where there is none.
+    """Absolute path of a file relative to the Snakefile being parsed; None if it does not exist.
 
-    ``workflow.source_path`` would name a copy in a temporary folder, so that a printed command
-    could not be repeated. It is still needed where the workflow itself is not on this disk.
+    ``workflow.source_path`` returns a copy in a temporary folder, so printed shell commands could
+    not be repeated. It is still needed if the workflow is not on a local disk.
     """
     try:
         found = Path(os.path.abspath(os.path.join(workflow.current_basedir, path)))  # noqa: PTH100, PTH118
@@ -90,7 +91,7 @@ def beside_rules(workflow: Any, path: str) -> str | None:
 
 
 def planned_jobs(workflow: Any) -> list[Any]:
-    """The jobs that are about to run; none where that is unknown."""
+    """The jobs that are about to run; empty if unknown."""
     try:
         return list(workflow.dag.needrun_jobs())
     except (AttributeError, TypeError):
@@ -98,7 +99,7 @@ def planned_jobs(workflow: Any) -> list[Any]:
 
 
 def unfinished(workflow: Any, jobs: Iterable[Any]) -> list[Any]:
-    """Those of ``jobs`` that have not finished; none where that is unknown."""
+    """Those of ``jobs`` that have not finished; empty if unknown."""
     try:
         return [job for job in jobs if not workflow.dag.finished(job)]
     except (AttributeError, TypeError):
@@ -106,18 +107,18 @@ def unfinished(workflow: Any, jobs: Iterable[Any]) -> list[Any]:
 
 
 def models_of(jobs: Iterable[Any]) -> list[str]:
-    """The values of the wildcard ``model`` of those jobs that have one."""
+    """The values of the wildcard ``model`` of the jobs that have one."""
     found = (getattr(job, "wildcards_dict", {}).get("model") for job in jobs)
     return [model for model in found if model is not None]
 
 
 def spare_rate_limiter(workflow: Any) -> None:
-    """Take Snakemake's default limit of jobs per second off a run on this machine.
+    """Remove Snakemake's default limit of jobs per second for local runs.
 
-    Under a limit each look through the waiting jobs plans another one a second later, and each job
-    that ends starts one more such series (35 s of CPU for 153 jobs). No option turns it off;
-    snakemake#3744 describes it. Another limit, clusters, and a Snakemake without such parts stay as
-    they are. Called once the scheduler is there (``onstart``).
+    With a limit, each pass over the waiting jobs schedules another pass one second later, and each
+    job that finishes starts one more such series (35 s of CPU time for 153 jobs). No option
+    disables it; see snakemake#3744. Other limits, clusters, and versions of Snakemake without
+    these internals are left alone. Must be called when the scheduler exists (``onstart``).
     """
     try:
         limit = workflow.scheduling_settings.max_jobs_per_timespan
@@ -132,9 +133,9 @@ def spare_rate_limiter(workflow: Any) -> None:
 
 
 def require_cluster_can(workflow: Any, models: Sequence[str]) -> None:
-    """``UsageError`` if the evaluations of ``models`` go to a cluster and would fail there.
+    """Raise UsageError if the evaluations of ``models`` would run on a cluster and fail there.
 
-    A Snakemake that does not tell where jobs run is taken to run them here.
+    If Snakemake does not report where jobs run, they are assumed to run locally.
     """
     if getattr(workflow, "local_exec", True):
         return
@@ -145,43 +146,45 @@ def require_cluster_can(workflow: Any, models: Sequence[str]) -> None:
 
 
 def require_plain_names(models: Iterable[str]) -> None:
-    """``UsageError`` naming the ``models`` whose names Snakemake spoils on the way to a cluster.
+    """Raise UsageError if names of ``models`` would be corrupted on the way to a cluster.
 
-    Snakemake passes a job to a cluster as text: it cuts wildcards at commas (snakemake#2366), and a
-    shell reads the command within double quotes (snakemake#4298); Slurm reads % in names of logs.
+    Snakemake passes a job to a cluster as text: it splits wildcards at commas (snakemake#2366), and
+    a shell parses the command within double quotes (snakemake#4298). Slurm expands % in the names
+    of log files.
     """
     odd = [name for name in models if NOT_ON_CLUSTERS & set(name)]
     if odd:
         shown = some_of([repr(name) for name in odd], SHOWN_PER_KIND)
         raise UsageError(
-            f"model names with {' '.join(sorted(NOT_ON_CLUSTERS))} cannot run on a cluster: "
-            f"{shown}. Rename these models (manifest and folder), or run them on this machine: "
-            "snakemake --cores all"
+            f"models with {' '.join(sorted(NOT_ON_CLUSTERS))} in their names cannot run on a "
+            f"cluster: {shown}. Rename these models (in the manifest, and their folders), or run "
+            "them on this machine: snakemake --cores all"
         )
 
 
 def require_room_for_arrays(settings: Any, jobs: int | None, models: int) -> None:
-    """``UsageError`` where array jobs are asked for but not all ``models`` may be submitted.
+    """Raise UsageError if array jobs are enabled but ``--jobs`` is smaller than ``models``.
 
-    ``settings`` are those of the executor, ``jobs`` is the value of ``--jobs``. Once it is reached,
-    the plugin loses jobs that wait, and the run never ends (snakemake-executor-plugin-slurm#473).
+    ``settings`` are those of the executor, ``jobs`` is the value of ``--jobs``. Once that many jobs
+    are submitted, the plugin loses the waiting ones and the run never ends
+    (snakemake-executor-plugin-slurm#473).
     """
     if getattr(settings, "array_jobs", None) and jobs is not None and jobs < models:
         raise UsageError(
             f"array jobs for {models} models, but only {jobs} jobs at a time (--jobs): the Slurm "
-            "plugin loses jobs that have to wait, and the run would never end. Remove --jobs, "
-            "or submit single jobs: --slurm-array-jobs ''"
+            "plugin loses waiting jobs, so the run would never end. Remove --jobs, or submit "
+            "single jobs: --slurm-array-jobs ''"
         )
 
 
 def task_command(arguments: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """The command of this array task, where this process was started for another one.
+    """The command of this array task, if this process was started for another task.
 
-    Every task of an array starts the Snakemake of its *first* job, which then starts the task's own
-    command and takes its success for that of the first job: a task that fails deletes the first
-    job's results, and one that ends before the first job has no results to show
-    (snakemake-executor-plugin-slurm#447). None where the process was started for its own job, or
-    where a plugin packs the commands in another way.
+    Every task of an array starts the Snakemake process of the *first* job, which then runs the
+    command of the task and treats its exit status as that of the first job: a failing task deletes
+    the results of the first job, and a task that ends before the first job fails for lack of
+    results (snakemake-executor-plugin-slurm#447). None if the process was started for its own job,
+    or if the plugin encodes the commands in another way.
     """
     task = environment.get("SLURM_ARRAY_TASK_ID")
     if task is None or task == environment.get("SLURM_ARRAY_TASK_MIN"):
@@ -197,7 +200,7 @@ def task_command(arguments: Sequence[str], environment: Mapping[str, str]) -> st
 
 
 def become_array_task() -> None:
-    """Where ``task_command`` names one: go on as that command, and end as it ends."""
+    """Replace this process with the command that ``task_command`` returns, if any."""
     command = task_command(sys.argv, os.environ)
     if command is not None:
         sys.stdout.flush()

@@ -1,7 +1,7 @@
 """Plots and the written report of a sweep, from the tables of ``benchmark_eval.sweep``.
 
-Its functions are imported when they are first used, so that planning a workflow can read the list
-of plots (``report.captions``) without numpy and matplotlib.
+Functions are imported on first use, so that the workflow can read the list of plots
+(``report.captions``) without importing numpy and matplotlib.
 """
 
 from __future__ import annotations

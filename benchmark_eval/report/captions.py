@@ -41,8 +41,8 @@ PLOTS: tuple[Plot, ...] = (
         "In-distribution AP by budget",
         DATA,
         "AP@[.5:.95] on test specimens of trained species, one panel per training regime. A curve "
-        "that still rises at its right end would gain from more images. Where the bars of two "
-        "architectures overlap, their difference is inconclusive.",
+        "that is still rising at its right end suggests that more images would help. Where the "
+        "bars of two architectures overlap, their difference is inconclusive.",
         ("curves.learning", "iid_AP_50_95"),
     ),
     Plot(
@@ -58,7 +58,7 @@ PLOTS: tuple[Plot, ...] = (
         "Unseen-species recall by budget",
         DATA,
         "Class-agnostic AR@100 on species that are in no training set: how many specimens are "
-        "detected and how well the boxes fit, whatever species is predicted.",
+        "detected and how well their boxes fit, whatever species is predicted.",
         ("curves.learning", "ood_class_agnostic_AR_100"),
     ),
     Plot(
@@ -114,8 +114,8 @@ PLOTS: tuple[Plot, ...] = (
         "Fraction of true positives on unseen species whose predicted species is of the correct "
         "genus or tribe, where the training set has that genus or tribe: it has no genus of mid "
         "species and no tribe of far species. Some agreement is due to chance, more for a tribe "
-        "than for a genus; the chance level on the whole split is in each model's summary, under "
-        "chance.",
+        "than for a genus; the chance level for the whole split is given in each model's summary, "
+        "under chance.",
         ("curves.band_agreement",),
     ),
     Plot(
@@ -123,7 +123,7 @@ PLOTS: tuple[Plot, ...] = (
         "Detection recall by density",
         AWAY,
         "Fraction of specimens detected, by number of specimens on the image (crowd regions "
-        "count). Every image has the same weight, so that a few crowded images do not dominate. "
+        "count). Every image has the same weight, so that a few dense images do not dominate. "
         "Compare bands within one density only.",
         ("best_condition.density", "image_mean_recall"),
     ),
@@ -132,18 +132,18 @@ PLOTS: tuple[Plot, ...] = (
         "Head, medium and tail species",
         IMBALANCE,
         "AP@.5 of species grouped by their number of images in the full training set: the quarter "
-        "with most images (head), the middle half, the quarter with fewest (tail). The groups are "
-        "the same at every budget. Under global_uniform all species get the same k until their "
-        "images run out. Under incremental_uniform_targets the groups include the target species, "
-        "whose images are limited.",
+        "with the most images (head), the middle half, and the quarter with the fewest (tail). The "
+        "groups are the same at every budget. Under global_uniform, all species get the same k "
+        "until their images run out. Under incremental_uniform_targets, the groups include the "
+        "target species, whose images are limited.",
         ("curves.tiers",),
     ),
     Plot(
         "imbalance_gap",
         "Head minus tail",
         IMBALANCE,
-        "The distance between the head and the tail line of the plot above. A line that falls "
-        "towards 0 means that more data reduce the imbalance.",
+        "The vertical distance between the head and tail lines of the previous plot. A line that "
+        "falls towards 0 means that more data reduce the gap.",
         ("curves.tier_gap",),
     ),
     Plot(
@@ -176,10 +176,10 @@ PLOTS: tuple[Plot, ...] = (
         "operating_curve",
         "Confidence thresholds",
         IDENTIFICATION,
-        "Results if only detections at or above a confidence are kept: precision and recall of "
-        "detection, their F1, and species recall. The vertical line is the threshold with the "
-        "highest F1 in distribution. Choose a threshold by the cost of a missed specimen relative "
-        "to a false positive.",
+        "Results if only detections at or above a confidence threshold are kept: precision, "
+        "detection recall, their F1, and species recall. The vertical line is the threshold with "
+        "the highest F1 in distribution. Choose a threshold by the cost of a missed specimen "
+        "relative to a false positive.",
         ("best_condition.operating",),
     ),
     Plot(
@@ -205,8 +205,8 @@ PLOTS: tuple[Plot, ...] = (
         "confidence",
         "Mean confidence",
         CONFIDENCE,
-        "Mean confidence of true and false positives on each split. A model with useful "
-        "confidence is less confident on unseen species than in distribution.",
+        "Mean confidence of true and false positives on each split. A model whose confidence is "
+        "useful is less confident on unseen species than in distribution.",
         ("curves.confidence",),
     ),
     Plot(
@@ -227,7 +227,7 @@ PLOTS: tuple[Plot, ...] = (
         ("curves.novelty",),
     ),
 )
-"""In the order of the report."""
+"""All plots, in the order of the report."""
 
 
 def write_captions(folder: str | Path) -> None:

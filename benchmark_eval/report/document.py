@@ -232,7 +232,7 @@ def warning_lines(facts: Facts) -> list[str]:
     ]
 
 
-def warnings_told(report: str | Path) -> str | None:
+def warnings_notice(report: str | Path) -> str | None:
     """The number of models with warnings in a written report, and its path; None without any."""
     try:
         text = Path(report).read_text(encoding="utf-8")
@@ -243,20 +243,20 @@ def warnings_told(report: str | Path) -> str | None:
 
 
 def _rules(facts: Facts) -> list[str]:
-    """How verdicts are made and how many are expected to be false; counts those made so far."""
+    """How verdicts are reached and how many of those so far are expected to be false."""
     means, differences = facts.judged["means"], facts.judged["differences"]
     return [
         "- Two means, of two conditions or two architectures, are called different only if their "
-        "intervals do not overlap. Without a difference, this is wrong in about "
+        "intervals do not overlap. If there is no difference, this is wrong in about "
         f"{percent(round(1000 * FALSE_OVER_MEANS), 1000)} of comparisons.",
         "- A difference within each model (near minus far, head minus tail, a gap) is called "
         "positive or negative only if its own interval excludes 0, and a number above or below a "
-        "fixed one only if its interval excludes that one. Without a difference, this is wrong in "
-        f"about {percent(round(1000 * FALSE_OVER_DIFFERENCES), 1000)} of comparisons.",
+        "fixed one only if its interval excludes that one. If there is no difference, this is "
+        f"wrong in about {percent(round(1000 * FALSE_OVER_DIFFERENCES), 1000)} of comparisons.",
         f"- No verdict is corrected for multiple comparisons. This report makes {means} of the "
-        f"first kind and {differences} of the second: without any difference, about "
+        f"first kind and {differences} of the second: if there were no differences at all, about "
         f"{expected_false(means, differences):.1f} of its verdicts would be wrong by chance. Rely "
-        "on what several architectures agree on.",
+        "on verdicts on which several architectures agree.",
         "- 'Seeds agree' replaces an interval if all seeds have the same value to three digits. "
         "This comes from few specimens (or from a value that cannot change) and is not certainty: "
         "other seeds may differ, and a verdict on such a number rests on this agreement alone.",
@@ -277,9 +277,9 @@ def _caveats(data: Aggregated) -> list[str]:
     if far is not None and far.n_scored:
         lines.append(
             f"- The {BAND_LABEL['far_tribe']} band has "
-            f"{counted(far.n_species, 'species', 'species')} with scored specimens, and the two "
-            f"largest have {percent(far.two_largest, far.n_scored)} of these: a difference between "
-            "bands may be one between single species or images."
+            f"{counted(far.n_species, 'species', 'species')} with scored specimens. The two "
+            f"largest account for {percent(far.two_largest, far.n_scored)} of these: a difference "
+            "between bands may come from single species or images."
         )
     field = data.benchmark.splits.get("inat_test")
     if field is not None:

@@ -159,7 +159,7 @@ def headings(
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
-    """The largest number of columns that fits the page; a legend fills them one by one."""
+    """The largest number of columns that fits the page; matplotlib fills legends by column."""
     font = FontProperties(size=mpl.rcParams["legend.fontsize"])
     # in points; an empty label has no path
     widths = [TextPath((0, 0), text, prop=font).get_extents().width if text.strip() else 0.0

@@ -10,7 +10,7 @@ from benchmark_eval.core.text import some_of
 
 MISSING = "–"
 """An undefined number in a table."""
-# an underscore inside a word and a colon at its end are no markup and stay readable
+# an underscore inside a word and a colon at the end of one are not markup and stay readable
 _MARKUP = re.compile(r"([\\`*{}\[\]()#+!|~]|(?<![^\W_])_|_(?![^\W_]))")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 

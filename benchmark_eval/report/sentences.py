@@ -1,4 +1,4 @@
-"""The results in words, question by question: a few sentences, then their table.
+"""The results in words, question by question: a few sentences, then a table.
 
 Two means are called different only if their 95 % intervals do not overlap; a difference within each
 model only if its own interval excludes 0. Otherwise the sentence says "inconclusive". Every number
@@ -189,7 +189,7 @@ class Facts:
         return f"For {self.name(architecture)}, {subject if '@' in subject else subject.lower()}"
 
     def architectures(self, metric: str) -> list[str]:
-        """The architecture with the highest mean at its best condition against each other one."""
+        """The architecture with the highest mean at its best condition against the others."""
         ranked = questions.ranking(self.best, metric)
         if ranked is None:
             return []

@@ -15,7 +15,7 @@ WIDTH = 88
 BLOCKS = (
     ("coco", "COCO suite (detected and correctly identified; mean over scored species)"),
     ("class_agnostic", "Class-agnostic suite (detected, species ignored)"),
-    ("decomposition", "Detection versus classification"),
+    ("decomposition", "Detection versus identification"),
     ("hierarchical", "Taxonomic agreement of true positives"),
     ("calibration", "Calibration of true and false positives"),
     ("class_imbalance", "Class imbalance (species by number of training images)"),
@@ -115,7 +115,7 @@ def _verdict(evaluation: Evaluation) -> Iterator[str]:
                 f"{most.pred_species}, {most.n} of {most.n_matched_tp} detected"
                 f"{' (same genus)' if most.same_genus else ''}."
                 if most.n > 1
-                else "    no frequent confusion: no species is misidentified as the same one twice."
+                else "    no frequent confusion: no pair of species is confused more than once."
             )
             # over all species: confusions lists only the most frequent pairs
             congeners = sum(
@@ -131,7 +131,7 @@ def _larger_loss(missed: int, misidentified: int) -> str:
     """Which of the two losses is larger."""
     if missed == misidentified:
         return "both losses are equal" if missed else "no losses"
-    return f"{'classification' if misidentified > missed else 'detection'} is the larger loss"
+    return f"{'identification' if misidentified > missed else 'detection'} is the larger loss"
 
 
 def _split(result: SplitEvaluation) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _split(result: SplitEvaluation) -> Iterator[str]:
         f"{density.n_gt:,} scored specimens ({number(density.boxes_per_gt)} per specimen)"
     )
     if not result.decomposition.is_species_meaningful:
-        yield "  No species of this split was trained on, so none can be correctly identified:"
+        yield "  No species of this split has training images, so none can be correctly identified:"
         yield "  metrics that require the correct species are 0 by construction."
     for block, title in BLOCKS:
         values = {

@@ -95,7 +95,7 @@ def _agreement(block: str, of: str) -> list[Metric]:
 def _count(
     block: str, key: str, label: str, meaning: str, standard: Standard = "benchmark"
 ) -> Metric:
-    """A count, from 0, without a better direction."""
+    """A count from 0, for which neither direction is better."""
     return Metric(block, key, label, meaning, "count", 0.0, None, "neither", standard)
 
 
@@ -144,7 +144,7 @@ def _imbalance() -> list[Metric]:
                 "class_imbalance",
                 f"head_minus_tail_{key}",
                 f"head minus tail {label}",
-                f"Mean {label} of head species minus that of tail species; 0 means equal performance on rare species.",
+                f"Mean {label} of head species minus that of tail species; 0 means no difference between common and rare species.",
                 low=-1.0,
                 better="nearest 0",
             ),
@@ -178,8 +178,8 @@ METRICS: tuple[Metric, ...] = (
     *_agreement("hierarchical", "true positives"),
     *_imbalance(),
     _count("decomposition", "n_gt", "specimens", "Scored specimens."),
-    _count("decomposition", "n_matched_tp", "true positives", "Scored specimens detected, whatever the predicted species."),
-    Metric("decomposition", "detection_recall", "detection recall", "Fraction of specimens detected, whatever the predicted species; no cap on detections, out-of-vocabulary detections excluded."),
+    _count("decomposition", "n_matched_tp", "true positives", "Scored specimens detected, whatever species is predicted."),
+    Metric("decomposition", "detection_recall", "detection recall", "Fraction of specimens detected, whatever species is predicted; no cap on detections, out-of-vocabulary detections excluded."),
     Metric("decomposition", "detection_recall_open_vocabulary", "detection recall, open vocabulary", "Fraction of specimens detected if out-of-vocabulary detections count too.", standard="ours"),
     Metric("decomposition", "classification_given_detection_acc", "species accuracy given detection", "Fraction of detected specimens that are correctly identified."),
     Metric("decomposition", "acc_genus_given_det", "genus accuracy given detection", "Fraction of detected specimens with the correct genus."),
@@ -189,8 +189,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("decomposition", "tribe_recall", "tribe recall", "Fraction of specimens detected with the correct tribe."),
     Metric("decomposition", "localisation_loss", "missed", "Fraction of specimens not detected: 1 - detection recall.", better="lower", standard="ours"),
     Metric("decomposition", "classification_loss", "misidentified", "Fraction of specimens detected but misidentified: detection recall - species recall.", better="lower"),
-    Metric("decomposition", "joint_AP_50", "joint AP@.5", "COCO AP@.5, which requires detection and correct identification."),
-    Metric("decomposition", "detection_only_AP_50", "detection-only AP@.5", "Class-agnostic AP@.5; duplicate detections with other species lower it, so it is not an upper bound of joint AP@.5."),
+    Metric("decomposition", "joint_AP_50", "joint AP@.5", "COCO AP@.5: detected and correctly identified."),
+    Metric("decomposition", "detection_only_AP_50", "detection-only AP@.5", "Class-agnostic AP@.5; duplicate detections as other species lower it, so it is not an upper bound of joint AP@.5."),
     Metric("decomposition", "classification_loss_ratio", "classification loss ratio", "1 - joint AP@.5 / detection-only AP@.5; negative if duplicate detections lower the latter. Prefer `classification_loss`.", low=None, better="lower"),
     Metric("decomposition", "mean_confidence_matched", "mean confidence of true positives", "Mean confidence of true positives.", better="neither", standard="ours"),
     Metric("decomposition", "median_iou_matched", "median IoU of true positives", "Median IoU of true positives with their specimens.", standard="ours"),
@@ -220,7 +220,7 @@ METRICS: tuple[Metric, ...] = (
         for rank in ("genus", "tribe")
         for metric in (
             Metric("chance", f"observed_{rank}", f"misidentified within the correct {rank}", f"Fraction of misidentified true positives with the correct {rank}.", standard="ours"),
-            Metric("chance", f"expected_{rank}", f"correct {rank} by chance", "The same fraction if the wrong species were drawn at random, in proportion to how often each species is predicted.", better="neither", standard="ours"),
+            Metric("chance", f"expected_{rank}", f"correct {rank} by chance", "The fraction expected if wrong species were drawn at random from the predicted ones.", better="neither", standard="ours"),
             Metric("chance", f"enrichment_{rank}", f"{rank} enrichment", f"`observed_{rank}` / `expected_{rank}`.", "ratio", 0.0, None, "neither", "ours"),
         )
     ),
@@ -242,14 +242,14 @@ METRICS: tuple[Metric, ...] = (
     _count("per_species", "n_matched_tp", "true positives", "Specimens of the species detected.", "ours"),
     _count("per_species", "n_correct_species", "correctly identified", "Specimens detected and correctly identified.", "ours"),
     _count("per_species", "n_correct_genus", "correct genus", "Specimens detected with the correct genus.", "ours"),
-    Metric("summary", "photography_robustness_gap_AP_50", "photography gap AP@.5", "AP@.5 in distribution minus AP@.5 on field photographs.", low=-1.0, better="lower"),
-    Metric("summary", "photography_robustness_gap_AP_50_95", "photography gap AP@[.5:.95]", "AP@[.5:.95] in distribution minus AP@[.5:.95] on field photographs.", low=-1.0, better="lower"),
-    Metric("summary", "photography_robustness_gap_AP_50_shared_species", "photography gap AP@.5, shared species", "Mean difference of AP@.5 over the species scored in both splits.", low=-1.0, better="lower"),
-    Metric("summary", "photography_robustness_gap_AP_50_95_shared_species", "photography gap AP@[.5:.95], shared species", "Mean difference of AP@[.5:.95] over the species scored in both splits.", low=-1.0, better="lower"),
+    Metric("summary", "photography_robustness_gap_AP_50", "photography gap AP@.5", "AP@.5 in distribution minus that on field photographs.", low=-1.0, better="lower"),
+    Metric("summary", "photography_robustness_gap_AP_50_95", "photography gap AP@[.5:.95]", "AP@[.5:.95] in distribution minus that on field photographs.", low=-1.0, better="lower"),
+    Metric("summary", "photography_robustness_gap_AP_50_shared_species", "photography gap AP@.5, shared species", "Mean difference of AP@.5 over the species scored on both splits.", low=-1.0, better="lower"),
+    Metric("summary", "photography_robustness_gap_AP_50_95_shared_species", "photography gap AP@[.5:.95], shared species", "Mean difference of AP@[.5:.95] over the species scored on both splits.", low=-1.0, better="lower"),
     _count("summary", "n_shared_species_iid_inat", "shared species", "Species scored both in distribution and on field photographs."),
-    Metric("summary", "species_generalization_gap_AR_100", "generalization gap AR@100", "Class-agnostic AR@100 in distribution minus AR@100 on unseen species.", low=-1.0, better="lower"),
-    Metric("summary", "species_generalization_gap_AP_50", "generalization gap AP@.5", "Class-agnostic AP@.5 in distribution minus AP@.5 on unseen species.", low=-1.0, better="lower"),
-    Metric("summary", "confidence_drop_OOD", "confidence drop", "Mean confidence in distribution minus mean confidence on unseen species.", low=-1.0),
+    Metric("summary", "species_generalization_gap_AR_100", "generalization gap AR@100", "Class-agnostic AR@100 in distribution minus that on unseen species.", low=-1.0, better="lower"),
+    Metric("summary", "species_generalization_gap_AP_50", "generalization gap AP@.5", "Class-agnostic AP@.5 in distribution minus that on unseen species.", low=-1.0, better="lower"),
+    Metric("summary", "confidence_drop_OOD", "confidence drop", "Mean confidence in distribution minus that on unseen species.", low=-1.0),
     Metric("summary", "ood_band_gap_AP_50", "band gap AP@.5", "Class-agnostic AP@.5, near_genus minus far_tribe.", low=-1.0, better="lower"),
     Metric("summary", "ood_band_gap_AR_100", "band gap AR@100", "Class-agnostic AR@100, near_genus minus far_tribe.", low=-1.0, better="lower"),
     Metric("summary", "ood_band_gap_correct_genus", "band gap correct genus", "Fraction of true positives with the correct genus, near_genus minus far_tribe.", low=-1.0, better="neither"),

@@ -18,7 +18,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.predictions import OnInvalid
 
 SCHEMA_VERSION = 2
-"""Layout version of ``<model>_summary.json``; other versions are refused."""
+"""Layout version of ``<model>_summary.json``; other versions are rejected."""
 
 Engine = Literal["fast", "pycocotools"]
 
@@ -145,7 +145,7 @@ class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
-    """Detection versus classification, from the localisation matching.
+    """Detection versus identification, from the localisation matching.
 
     ``detection_recall_open_vocabulary`` also counts out-of-vocabulary detections; all other
     metrics ignore them.
@@ -279,7 +279,7 @@ class OperatingPoint(msgspec.Struct, frozen=True, kw_only=True):
 class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
     """All metric families of one split. ``ood_by_band`` is present on semantic_ood only.
 
-    ``confusions`` lists the most frequent confusions, most frequent first.
+    ``confusions`` lists the most frequent ones, by descending count.
     """
 
     warnings: list[str]
@@ -435,4 +435,4 @@ def decode_summary(data: bytes, file: str) -> Evaluation:
 
 
 LISTED = 10
-"""Most confusions in a summary."""
+"""Largest number of confusions in a summary."""

@@ -1,8 +1,8 @@
-"""AP and AR, equal to those of pycocotools' ``COCOeval`` for boxes.
+"""Box AP and AR with the same values as ``COCOeval`` of pycocotools.
 
-``match_coco`` matches at ten IoU thresholds and four area ranges, ``score_suite`` turns the
+``match_coco`` matches at ten IoU thresholds and four area ranges, and ``score_suite`` turns the
 matching into precision and recall. The interpolated precision only changes at true positives,
-so all arrays are as long as the ground truth, not as the detections.
+so the arrays have the length of the ground truth, not of the detections.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmark_eval.scoring.pairs import Pairs
 
 IOU_THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
 MATCH_THRESHOLDS: Floats = np.minimum(IOU_THRESHOLDS, 1 - 1e-10)
-"""The thresholds as ``COCOeval.evaluateImg`` compares them."""
+"""The thresholds that ``COCOeval.evaluateImg`` compares IoUs with."""
 RECALL_POINTS: Floats = np.linspace(0.0, 1.0, 101)
 AREA_RANGES = ((0.0, 1e10), (0.0, 32.0**2), (32.0**2, 96.0**2), (96.0**2, 1e10))
 """All, small, medium, large, in px²; both ends included."""
@@ -51,9 +51,9 @@ class Suite:
     label : (n_detections,) int
         Category of each detection, 0 to n_labels - 1; -1 excludes the detection.
     truth_label : (n_truth,) int
-        Category of each annotation, likewise.
+        The same for each annotation.
     rank : (n_detections,) int
-        0-based place of each detection in its image and category, compared with the cap.
+        0-based rank of each detection in its image and category, which the cap limits.
     """
 
     n_labels: int
@@ -109,7 +109,7 @@ def match_coco(suite: Suite, detections: Detections, truth: SplitTruth, pairs: P
     truth : SplitTruth
         Annotations of the split.
     pairs : Pairs
-        Overlapping pairs, complete down to IoU 0.5.
+        All pairs with an IoU of at least 0.5.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def score_suite(
     match : Match
         Result of ``match_coco``.
     n_areas : int
-        Number of area ranges to score: 4, or 1 for "all" only. The rest is NaN.
+        Number of area ranges to score: 4, or 1 for "all" only. The others are NaN.
 
     Returns
     -------
@@ -271,7 +271,8 @@ def _caps_exceeded(
 ) -> NDArray[np.uint8]:
     """Number of the ascending caps that exclude the match of each annotation.
 
-    Shape (thresholds, areas, n_truth). All of them if unmatched. uint8 keeps the table small.
+    Shape (thresholds, areas, n_truth). Every cap excludes an unmatched annotation. uint8 keeps
+    the table small.
     """
     exceeded = np.zeros(len(suite.rank) + 1, np.uint8)
     for cap in caps:
@@ -335,8 +336,8 @@ class _Ranking:
         """Interpolated precision at one area and threshold, (recall points, categories).
 
         A detection counts as true or false positive unless it matched ignored ground truth, or
-        is unmatched and outside the area range. So the count up to a place is the number in the
-        area range, corrected for the few matched detections to which that does not apply.
+        is unmatched and outside the area range. The count up to a place is therefore the number
+        of detections in the area range, corrected for the few matched detections that differ.
         """
         matched = self.slot[match.gt_matches[t, a]]
         self.is_tp[:] = False

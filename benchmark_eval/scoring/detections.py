@@ -12,7 +12,7 @@ from benchmark_eval.inputs.predictions import Predictions
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """Detections of a split by image, in file order within an image.
+    """Detections of a split, sorted by image, in file order within an image.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Detections:
     by_image : (n,) int
         Rows by image, then descending score (file order on ties).
     rank : (n,) int
-        0-based place of each detection in its image by descending score (file order on ties).
+        0-based rank of each detection in its image by descending score (file order on ties).
     rank_in_category : (n,) int
         The same among the detections of its image and category.
     """
@@ -76,7 +76,7 @@ def order_detections(predictions: Predictions, n_categories: int) -> Detections:
 def stable_order(keys: Ints) -> Ints:
     """Stable ascending order of small non-negative integers.
 
-    numpy radix-sorts 16-bit keys, several times faster than 64-bit ones.
+    numpy sorts 16-bit keys with radix sort, which is several times faster than for 64-bit keys.
     """
     if len(keys) and int(keys.max()) < 2**16:
         keys = keys.astype(np.uint16)
@@ -84,9 +84,9 @@ def stable_order(keys: Ints) -> Ints:
 
 
 def _best_first(score: Floats) -> Ints:
-    """Stable descending order of scores in [0, 1]: a radix sort by digits of 16 bits.
+    """Stable descending order of scores in [0, 1], by radix sort on 16-bit digits.
 
-    Non-negative floats sort in the same order as their bits read as integers.
+    Non-negative floats sort in the same order as their bit patterns read as integers.
     """
     bits = (score + 0.0).view(np.uint64)  # -0.0 becomes 0.0, which it equals
     ascending = np.float64(1.0).view(np.uint64) - bits

@@ -79,7 +79,7 @@ class Options:
     Raises
     ------
     UsageError
-        If a value is invalid; names all invalid values.
+        If a value is invalid. The message lists all invalid values.
     """
 
     splits: tuple[str, ...] = TEST_SPLITS
@@ -94,7 +94,7 @@ class Options:
         unknown = [s for s in self.splits if s not in KNOWN_SPLITS]
         if unknown:
             problems.append(
-                f"splits must be of {', '.join(KNOWN_SPLITS)}; got {', '.join(unknown)}"
+                f"splits must be among {', '.join(KNOWN_SPLITS)}; got {', '.join(unknown)}"
             )
         if len(set(self.splits)) < len(self.splits):
             problems.append(f"splits must be unique; got {', '.join(self.splits)}")
@@ -125,8 +125,8 @@ def run_evaluation(
     Parameters
     ----------
     benchmark_dir : str, Path or Benchmark
-        The unpacked benchmark, an index file (``.npz``) that the workflow made of it, or what
-        `load_benchmark` returns.
+        Folder of the unpacked benchmark, its index file (``.npz``, written by the workflow), or
+        the result of `load_benchmark`.
     predictions_dir : str or Path
         Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``: a list
         of ``{"image_id", "category_id", "bbox": [x, y, w, h], "score"}`` with the benchmark's
@@ -162,9 +162,10 @@ def run_evaluation(
     Notes
     -----
     AP and AR are those of COCO (Lin et al. 2014, Microsoft COCO: Common Objects in Context, ECCV)
-    as pycocotools computes them, with crowd regions ignored. All metrics of the benchmark's own
-    evaluator, version 2.0.1, equal it to 1e-9, except for the documented deviations (page
-    "Deviations"). The page "Metrics" defines every metric and marks those that are ours.
+    as pycocotools computes them, with crowd regions ignored. Metrics that the benchmark's own
+    evaluator (version 2.0.1) also reports agree with it to 1e-9, except for the documented
+    deviations (page "Deviations"). The page "Metrics" defines every metric and marks those that
+    are ours.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def evaluate_to_files(
     detections: bool = True,
     quiet: bool = True,
 ) -> Evaluation:
-    """Score one model and write its files into ``output_dir``: all of them or none.
+    """Score one model and write its result files to ``output_dir``: all of them or none.
 
     The files are ``<model>_summary.json``, ``<model>_summary.csv``, ``<model>_per_species.csv``,
     ``<model>_report.txt`` and, with ``detections``, ``<model>_detections.csv``.
@@ -214,12 +215,12 @@ def evaluate_to_files(
     Parameters
     ----------
     benchmark : str, Path or Benchmark
-        The unpacked benchmark, an index file (``.npz``) that the workflow made of it, or what
-        `load_benchmark` returns. Load the benchmark once to score several models.
+        Folder of the unpacked benchmark, its index file (``.npz``, written by the workflow), or
+        the result of `load_benchmark`. Load the benchmark once to score several models.
     predictions_dir : str or Path
         Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``.
     output_dir : str or Path
-        Where the files go; created if needed. Earlier files of the model are replaced.
+        Folder for the files; created if needed. Earlier files of the model are replaced.
     model_name : str
         Name of the model; the files start with it.
     splits : sequence of str, default ("iid_test", "inat_test", "semantic_ood")
@@ -302,8 +303,8 @@ def write_results(
 ) -> None:
     """Write the files of a model, all or none of them; log its warnings and notes.
 
-    ``true_positives`` are the tables of ``<model>_detections.csv``, None for no such file. Prints
-    the report unless ``quiet``.
+    ``true_positives`` are the tables for ``<model>_detections.csv``; with None, that file is not
+    written. Prints the report unless ``quiet``.
     """
     from benchmark_eval.results.writers import write_evaluation
 
@@ -327,7 +328,7 @@ def evaluate(
     *,
     true_positives: bool = False,
 ) -> tuple[Evaluation, list[TruePositiveTable]]:
-    """Evaluate one model; with ``true_positives`` also return these, one table per split.
+    """Evaluate one model; with ``true_positives`` also return one table of them per split.
 
     The problems of all prediction files are raised in one ``InputError``.
     """

@@ -1,11 +1,11 @@
-"""Greedy matching of detections with ground truth, and the localisation matching.
+"""Greedy matching of detections to ground truth, and the localisation matching.
 
-``greedy_match`` is the one matching algorithm. COCO matching (``coco.match_coco``) and the
-localisation matching (``localise``) call it with different rules. It works on the overlapping
-pairs alone. A detection with a single candidate that no ambiguous detection overlaps needs no
-loop: the specimen goes to the first detection that reaches the threshold. The rest is decided
-in rounds: round ``r`` lets the ``r``-th detection of every image choose at once, with thresholds
-and area ranges as array axes.
+``greedy_match`` is the only matching algorithm. COCO matching (``coco.match_coco``) and the
+localisation matching (``localise``) call it with different rules. It considers overlapping pairs
+only. A detection with a single candidate that no ambiguous detection overlaps needs no loop: the
+specimen goes to the first detection that reaches the threshold. All other detections are matched
+in rounds: in round ``r``, the ``r``-th detection of every image chooses, for all images,
+thresholds and area ranges at once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from benchmark_eval.scoring.detections import Detections, first_of_run, place_in
 from benchmark_eval.scoring.pairs import Pairs
 
 PAIRS_IN_BLOCK = 200_000
-"""Ambiguous pairs that are sorted into rounds at a time."""
+"""Number of ambiguous pairs that are sorted into rounds at a time."""
 ROUNDS_AT_ONCE = 64
-"""Rounds between two passes that drop pairs which can no longer match."""
+"""Number of rounds between two passes that drop pairs that can no longer match."""
 MatchedRows = NDArray[np.int32]
 
 
@@ -56,12 +56,12 @@ def greedy_match(
     *,
     last_on_ties: bool,
 ) -> Match:
-    """Match each detection, in order of rank, to the free ground truth with the largest overlap.
+    """Match each detection, in order of rank, to the unmatched ground truth it overlaps most.
 
     Parameters
     ----------
     pairs : Pairs
-        Candidate pairs. Pairs with a crowd region match without using the region up.
+        Candidate pairs. A crowd region can match any number of detections.
     overlap : (n_pairs,) float
         The overlap to compare with the thresholds.
     rank : (n_detections,) int
@@ -97,7 +97,7 @@ def greedy_match(
     contested[pairs.truth[n_choices[pairs.detection] > 1]] = True
     ambiguous = contested[pairs.truth]
 
-    # one candidate each: it goes to the first detection that reaches the threshold
+    # each of these has one candidate, which goes to the first detection that reaches the threshold
     easy = np.flatnonzero(~ambiguous)
     easy = easy[stable_order(rank[pairs.detection[easy]])]
     easy = easy[stable_order(pairs.truth[easy])]
@@ -142,7 +142,7 @@ class _Rounds:
         """Match the detections of the pairs ``rows``, those of a group one after another.
 
         Works through the ranks in blocks. Before each block, and every ``ROUNDS_AT_ONCE`` rounds,
-        pairs that can no longer match are dropped, so many detections on little ground truth
+        pairs that can no longer match are dropped, so that many detections on few annotations
         take few rounds.
         """
         place = rank[self.pairs.detection[rows]]
@@ -226,7 +226,7 @@ class Localisation:
     matched_iou : (n_tp,) float
         IoU of each true positive with its annotation.
     false_positive : (n_fp,) int
-        Rows of the unmatched detections that lie on no crowd region.
+        Rows of the unmatched detections that are not on a crowd region.
     evaluated : (n_tp + n_fp,) int
         True and false positives, by image, then descending score.
     """
@@ -240,7 +240,7 @@ class Localisation:
 
 
 def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float) -> Localisation:
-    """Match detections with scored specimens at one IoU threshold, whatever their species.
+    """Match detections to scored specimens at one IoU threshold, whatever their species.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     truth : SplitTruth
         Annotations of the split.
     pairs : Pairs
-        Overlapping pairs, complete down to ``iou``.
+        All pairs with an IoU of at least ``iou``.
     iou : float
         IoU threshold in (0, 1]; a pair matches if its IoU is >= ``iou``.
 
@@ -260,9 +260,9 @@ def localise(detections: Detections, truth: SplitTruth, pairs: Pairs, iou: float
     Notes
     -----
     Source: the benchmark's evaluator, v2.0.1. Per image, in order of descending score (file order
-    on ties), each detection matches the free scored specimen with the highest IoU, the first in
-    file order on equal IoU. A detection without a match that has IoU >= ``iou`` with a crowd
-    region is ignored. All others without a match are false positives. Unlike COCO matching, the
+    on ties), each detection matches the unmatched scored specimen with the highest IoU, the first
+    in file order on equal IoU. An unmatched detection that has IoU >= ``iou`` with a crowd region
+    is ignored. All other unmatched detections are false positives. Unlike in COCO matching, the
     overlap with a crowd region is the plain IoU.
     """
     reach = pairs.iou >= iou

@@ -14,7 +14,7 @@ from benchmark_eval.scoring.detections import Detections
 PAIRS_AT_ONCE = 250_000
 """Candidate pairs per chunk; bounds the memory of the IoU pass."""
 MAX_COORDINATE = 1e12
-"""Coordinates in px up to which a double resolves less than 0.001 px."""
+"""Largest coordinate in px at which float64 resolves differences below 0.001 px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def find_pairs(detections: Detections, truth: SplitTruth, min_iou: float) -> Pai
     detection, row, iou, overlap, crowd = (
         np.concatenate([part[i] for part in parts]) for i in range(5)
     )
-    # one key for both columns; nearly sorted already, which a stable sort exploits
+    # one key for both columns; it is nearly sorted already, so a stable sort is fast
     order = np.argsort(detection * len(truth.image) + row, kind="stable")
     return Pairs(detection[order], row[order], iou[order], overlap[order], crowd[order])
 
@@ -170,9 +170,9 @@ class _CandidateSearch:
             self.max_distance[_too_thin(boxes)] = np.inf
 
     def windows(self, image: Ints, truth_image: Ints, n_images: int) -> tuple[Ints, Ints]:
-        """First and last + 1 candidate of each detection; ground truth sorted by image, centre x.
+        """Start and stop of each detection's candidates in ground truth sorted by image, centre x.
 
-        ``image`` holds the image row of each detection, ``truth_image`` of each annotation.
+        ``image`` holds the image row of each detection, ``truth_image`` that of each annotation.
         """
         first = np.searchsorted(truth_image, np.arange(n_images + 1))
         low, high = first[image], first[image + 1]

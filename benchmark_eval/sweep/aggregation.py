@@ -53,7 +53,7 @@ Groups = dict[Condition, list[ModelResult]]
 
 @dataclass(frozen=True, slots=True)
 class SweepInputs:
-    """Everything that the tables of a sweep are made from, read and checked.
+    """All inputs of the tables of a sweep, read and checked.
 
     ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics.
     """
@@ -87,9 +87,9 @@ def aggregate(
         ``k_or_p``, ``seed`` and, optionally, ``architecture``, ``predictions_dir`` and
         ``train_annotations``.
     benchmark : str or Path
-        The unpacked benchmark, or an index file (``.npz``) that the workflow made of it.
+        Folder of the unpacked benchmark, or its index file (``.npz``, written by the workflow).
     output_dir : str or Path
-        Where ``aggregated.json`` and the CSV files go; created if needed.
+        Folder for ``aggregated.json`` and the CSV files; created if needed.
     allow_missing : bool, default False
         If True, models without a summary are listed as missing instead of being an error.
     exclude : collection of str, default ()
@@ -114,9 +114,9 @@ def aggregate(
     Notes
     -----
     A mean over seeds has its standard deviation (ddof 1), n, and a 95 % interval over seeds from
-    Student's t distribution, undefined for n < 2. Undefined values enter no mean. If an error is
+    Student's t distribution, undefined for n < 2. Means exclude undefined values. If an error is
     raised, nothing is written, and the tables of an earlier aggregation are removed from
-    ``output_dir``, because they no longer belong to the inputs.
+    ``output_dir``, because they are stale.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def read_sweep(
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
 ) -> SweepInputs:
-    """Read all inputs of the tables; ``InputError`` with all their problems."""
+    """Read all inputs of the tables; raises one ``InputError`` with all their problems."""
     entries = read_manifest(manifest)
     loaded = open_benchmark(benchmark)
     custom = None if custom_metrics is None else load_custom_metrics(custom_metrics)
@@ -306,7 +306,7 @@ def _cost(
     expected: ExpectedBudgets,
     exact: Mapping[Path, ExactBudget],
 ) -> _Cost:
-    """Exact (mean over seeds) if every seed of the condition names its training annotations."""
+    """Exact (mean over seeds) if the manifest names training annotations for every seed."""
     paths = [entry.train_annotations for entry in entries]
     counted = [exact[path].budget for path in paths if path is not None]
     if counted and len(counted) == len(paths):

@@ -40,7 +40,7 @@ def defined_at_best(best: Mapping[str, CurveRow], *metrics: str) -> dict[str, Cu
 def best_threshold(table: Aggregated, architecture: str) -> OperatingRow | None:
     """The confidence threshold with the highest mean F1 on iid_test, the lowest on ties.
 
-    Only thresholds at which every seed has an F1 take part; None if there is none.
+    Considers only thresholds at which every seed has an F1; None if there is none.
     """
     best: OperatingRow | None = None
     for row in table.operating_curves:

@@ -10,8 +10,8 @@ from benchmark_eval.core.intervals import Estimate
 Verdict = Literal["above", "below", "overlap", "no interval", "undefined"]
 
 FALSE_OVER_MEANS, FALSE_OVER_DIFFERENCES = 0.005, 0.05
-"""How often ``compare`` and ``compare_to`` see a difference where there is none, for three seeds
-(``benchmarks/seed_intervals.py``)."""
+"""How often ``compare`` and ``compare_to`` report a difference although there is none, for three
+seeds (``benchmarks/seed_intervals.py``)."""
 
 
 def compare(left: Estimate, right: Estimate) -> Verdict:
@@ -37,7 +37,7 @@ def compare(left: Estimate, right: Estimate) -> Verdict:
 
 
 def compare_to(value: Estimate, fixed: float) -> Verdict:
-    """Where an estimate lies relative to a number without error."""
+    """Where an estimate lies relative to a fixed number."""
     return compare(value, Estimate(fixed, 0.0, 0, fixed, fixed))
 
 

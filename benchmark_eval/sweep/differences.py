@@ -19,7 +19,7 @@ CLASSIFICATION_MINUS_LOCALISATION = {
 }
 """Misidentified minus missed specimens, by split: above 0, identification is the bottleneck."""
 RECALL_1_MINUS_OVER_10 = "ood_image_mean_recall_1_minus_over_10"
-"""Recall on images with one unseen specimen minus on those with more than ten (means over
+"""Recall on images with one unseen specimen minus that on images with more than ten (means over
 images)."""
 NEAR_TARGETS = "iid_target_near_minus_far_AP_50"
 """AP@.5 of near target species minus that of far ones, in distribution."""

@@ -1,4 +1,4 @@
-"""Conditions that are one training set under two names, and their seeds pooled."""
+"""Pooled seeds of conditions that have the same training set under two names."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def trains_on_all(condition: Condition) -> bool:
 def pooled(table: Aggregated, architecture: str, metric: str) -> Estimate | None:
     """A metric over the seeds of all regimes that train on every image.
 
-    None unless both regimes have a defined value there, and if their counted budgets differ, as
-    they are then not one training set. No interval if some of the seeds have the same prediction
-    file.
+    None unless both regimes have a defined value there, and None if their counted budgets differ,
+    because the training sets then differ too. No interval if some of the seeds have the same
+    prediction file.
     """
     rows = [
         row

@@ -23,7 +23,7 @@ from benchmark_eval.sweep.tables import Aggregated, BudgetRow, CurveRow, TargetG
 
 UNIFORM, NATURAL, TARGETS = REGIMES
 SAME_COST = 1.25
-"""Two conditions cost about the same if neither has more than this times the other's images."""
+"""Largest ratio of the numbers of images at which two conditions cost about the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Contrast:
 class Growth:
     """A metric from the smallest to the largest budget of a regime.
 
-    ``before`` is the last but one condition. ``step_pooled`` compares the last step with the
-    seeds of all regimes that train on every image; None if the regime does not end there.
+    ``before`` is the second largest budget. ``step_pooled`` judges the last step on the seeds of
+    all regimes that train on every image; None if the regime does not end there.
     """
 
     first: CurveRow
@@ -76,7 +76,7 @@ def growth(table: Aggregated, regime: str, metric: str) -> dict[str, Growth]:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The architecture with the highest mean, and its verdict against each other one."""
+    """The architecture with the highest mean, and its verdict against each of the others."""
 
     top: str
     value: Estimate
@@ -119,7 +119,7 @@ class EqualCost:
 def equal_cost(table: Aggregated, metric: str) -> dict[str, EqualCost]:
     """global_uniform against incremental_natural at about the same number of training images.
 
-    Of several pairs the most expensive one below all data counts, the closest on ties.
+    Takes the most expensive pair below all data; on ties, the pair with the closest costs.
     """
     result = {}
     for architecture in table.architectures:
@@ -238,9 +238,8 @@ def bottleneck(best: Mapping[str, CurveRow], split: str, *metrics: str) -> dict[
 class TargetContrasts:
     """Near against far target species: (k, contrast) at two budgets.
 
-    ``first`` is the smallest k > 0, as a species without images has no name that could be
-    learned; ``last`` the largest k, None if it is the same. Both are None without a defined
-    difference.
+    ``first`` is the smallest k > 0, because a species without images cannot be learned; ``last``
+    is the largest k, None if it is the same. Both are None without a defined difference.
     """
 
     first: tuple[str, Contrast] | None

@@ -322,7 +322,7 @@ _CURVE_READERS = tuple((metric.name, reader(metric.path)) for metric in CURVE_ME
 def _check_benchmark(
     models: Iterable[ModelResult], digests: Mapping[str, str], problems: Problems
 ) -> None:
-    """Report summaries of another benchmark than the one that the tables are made with."""
+    """Report models that were evaluated on another benchmark than that of the tables."""
     expected = {f"{BENCHMARK_INPUT}{name}": digest for name, digest in digests.items()}
     for model in models:
         inputs = model.provenance.inputs
@@ -336,7 +336,7 @@ def _check_benchmark(
             f"{model.entry.model_name!r}, evaluated with another {', '.join(odd)}",
             "the files of this benchmark",
             field="provenance.inputs",
-            cause="evaluated on another version of the benchmark: evaluate it again",
+            cause="evaluated on another version of the benchmark: evaluate the model again",
         )
 
 
@@ -358,5 +358,5 @@ def _check_options(models: Sequence[ModelResult], problems: Problems) -> None:
                     f"{value(model)} for {model.entry.model_name!r}",
                     f"{usual}, as for {counted(count, 'other model')}",
                     field=field,
-                    cause="numbers of different options have no common mean: evaluate it again",
+                    cause="results of different options cannot be averaged: evaluate it again",
                 )

@@ -26,7 +26,7 @@ from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
 SCHEMA_VERSION = 2
-"""Version of the layout of ``aggregated.json``; any other is refused."""
+"""Layout version of ``aggregated.json``; other versions are rejected."""
 AGGREGATED = "aggregated.json"
 TARGET_REGIME = REGIMES[2]
 """The regime of the tables about target species: incremental_uniform_targets."""
@@ -45,7 +45,7 @@ class _ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def condition(self) -> Condition:
-        """The condition as an object, which compares and sorts."""
+        """The condition as a sortable object."""
         return _parsed(self.architecture, self.regime, self.k_or_p)
 
 
@@ -58,7 +58,7 @@ class _TargetConditionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def condition(self) -> Condition:
-        """The condition as an object, which compares and sorts."""
+        """The condition as a sortable object."""
         return _parsed(self.architecture, TARGET_REGIME, self.k)
 
 
@@ -131,7 +131,7 @@ class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One evaluated model, for the seeds behind every mean.
+    """One evaluated model: its contribution to the means over seeds.
 
     ``values`` holds the curve metrics; ``targets`` the band and target means of a model of
     incremental_uniform_targets, named ``<split>/<band or target, nontarget, gap>/<metric>``;
@@ -150,7 +150,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def condition(self) -> Condition:
-        """The condition as an object, which compares and sorts."""
+        """The condition as a sortable object."""
         return _parsed(self.architecture, self.regime, self.k_or_p)
 
 
@@ -446,7 +446,7 @@ def discard(output_dir: str | Path) -> list[str]:
 
 @contextlib.contextmanager
 def discarded_on_failure(output_dir: str | Path) -> Iterator[None]:
-    """Remove the files of an earlier aggregation if the block raises: they are out of date."""
+    """Remove the files of an earlier aggregation if the block raises, because they are stale."""
     try:
         yield
     except (BenchmarkEvalError, OSError):

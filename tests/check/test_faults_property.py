@@ -1,4 +1,4 @@
-"""Any file is either read or refused with all its problems."""
+"""Any file is either read or rejected with all its problems."""
 
 import copy
 import json

@@ -45,7 +45,7 @@ def files(place):
     return sorted(path.name for path in (place / "o").iterdir())
 
 
-def test_writes_five_files_and_prints_the_report(place, capsys):
+def test_evaluate_writes_five_files_and_prints_the_report(place, capsys):
     assert run(place) == 0
     assert files(place) == [
         "m_detections.csv",
@@ -78,7 +78,7 @@ def test_output_and_errors_are_written_to_the_log(place, capsys):
     assert run(place, "--log", log, name="../m") == run(place, name="../m") == 2
 
 
-def test_splits_takes_several_values_and_requires_only_their_files(place):
+def test_several_splits_can_be_given_and_only_their_files_are_required(place):
     (place / "p/semantic_ood_predictions.json").unlink()
     assert run(place, "--splits", "iid_test", "inat_test", "--quiet") == 0
     found = load_summary(place / "o/m_summary.json")
@@ -128,14 +128,14 @@ def test_no_detections_removes_an_older_table(place):
         ["--unknown"],
     ],
 )
-def test_invalid_options_are_refused_and_nothing_is_written(place, more, capsys):
+def test_invalid_options_are_rejected_and_nothing_is_written(place, more, capsys):
     assert run(place, *more) == 2
     assert capsys.readouterr().err
     assert not (place / "o").exists()
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "-x", ".x", "", "a\nb", " a", "a" * 300])
-def test_a_name_that_is_not_a_safe_file_name_is_refused(place, name):
+def test_a_name_that_is_not_a_safe_file_name_is_rejected(place, name):
     assert run(place, name=name) == 2
     assert not (place / "o").exists()
 
@@ -259,7 +259,7 @@ def test_invalid_records_are_dropped_and_counted_on_request(place, capsys):
     assert "1 invalid record dropped: bad box" in capsys.readouterr().err
 
 
-def test_engines_and_benchmark_index_give_the_same_table(place):
+def test_both_engines_and_the_benchmark_index_give_the_same_table(place):
     from benchmark_eval.inputs.benchmark_index import save_index
 
     save_index(load_benchmark(place / "b"), place / "i.npz")
@@ -281,14 +281,14 @@ def report(place):
     return (place / "o/m_report.txt").read_text()
 
 
-def test_report_names_the_larger_loss_and_the_confusions(place):
+def test_the_report_names_the_larger_loss_and_the_confusions(place):
     text = report(place)
     # 2 of 3 specimens are detected, 1 of them is correctly identified
     assert (
         "in-distribution (n = 3): 67 % of specimens detected; 33 % missed, "
         "33 % misidentified: both losses are equal." in text
     )
-    assert "no frequent confusion: no species is misidentified as the same one twice." in text
+    assert "no frequent confusion: no pair of species is confused more than once." in text
     assert "misidentified as a congener: 1 of 1 (100 %)." in text
     assert "Most frequent confusions" not in text
     found = load_summary(place / "o/m_summary.json").per_split["iid_test"].confusions
@@ -324,7 +324,7 @@ def test_congeners_are_counted_over_all_misidentifications(place):
     assert text.count("Genus0 species2                 Genus0 species1") == 1
 
 
-def test_report_says_that_held_out_species_cannot_be_identified(place):
+def test_the_report_states_that_held_out_species_cannot_be_identified(place):
     sentence = "metrics that require the correct species are 0 by construction"
     assert run(place) == 0
     before, after = (place / "o/m_report.txt").read_text().split("\nsemantic_ood: ")
@@ -332,7 +332,7 @@ def test_report_says_that_held_out_species_cannot_be_identified(place):
     assert sentence not in before
 
 
-def test_report_of_a_perfect_model_names_no_loss(place):
+def test_the_report_of_a_perfect_model_names_no_loss(place):
     write_predictions(place / "p", "iid_test", [[*row, 0.9] for row in TRUTH])
     assert "0 % missed, 0 % misidentified: no losses." in report(place)
 

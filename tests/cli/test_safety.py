@@ -181,7 +181,7 @@ def evaluate(folder, name, output=None):
         "",
     ],
 )
-def test_a_name_that_is_not_a_file_name_is_refused(folder, name, capsys):
+def test_a_name_that_is_not_a_file_name_is_rejected(folder, name, capsys):
     with pytest.raises(SystemExit) as stop:
         evaluate(folder, name)
     assert stop.value.code == 2

@@ -1,4 +1,4 @@
-"""Digests of files and the fingerprints made from them."""
+"""Cached digests of files, and the fingerprints that contain them."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ def sha(data):
 
 @pytest.fixture
 def settled(monkeypatch):
-    """Keep digests of files that were written a moment ago, as if time had passed."""
+    """Cache the digests of new files, as if they had been written some time ago."""
     monkeypatch.setattr(fingerprints, "_SETTLED_NS", -(10**12))
 
 
@@ -37,7 +37,7 @@ def counting(monkeypatch):
     return read
 
 
-def test_digests_are_of_the_content_and_kept(tmp_path, monkeypatch, settled):
+def test_digests_are_those_of_the_content_and_are_cached(tmp_path, monkeypatch, settled):
     read = counting(monkeypatch)
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"one")
@@ -51,7 +51,7 @@ def test_digests_are_of_the_content_and_kept(tmp_path, monkeypatch, settled):
     assert len(read) == 2
 
 
-def test_an_edit_of_equal_size_under_a_restored_time_is_found(tmp_path, monkeypatch, settled):
+def test_an_edit_with_equal_size_and_restored_mtime_is_detected(tmp_path, monkeypatch, settled):
     a = tmp_path / "a"
     a.write_bytes(b"one")
     before = a.stat()
@@ -63,7 +63,7 @@ def test_an_edit_of_equal_size_under_a_restored_time_is_found(tmp_path, monkeypa
     assert cache.digests([str(a)]) == {str(a): sha(b"two")}
 
 
-def test_another_file_moved_into_place_is_found(tmp_path, settled):
+def test_a_replaced_file_is_detected(tmp_path, settled):
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"one")
     b.write_bytes(b"two")
@@ -75,7 +75,7 @@ def test_another_file_moved_into_place_is_found(tmp_path, settled):
     assert cache.digests([str(a)]) == {str(a): sha(b"two")}
 
 
-def test_a_digest_of_a_file_written_just_now_is_not_kept(tmp_path, monkeypatch):
+def test_the_digest_of_a_file_that_was_just_written_is_not_cached(tmp_path, monkeypatch):
     read = counting(monkeypatch)
     a = tmp_path / "a"
     a.write_bytes(b"one")
@@ -86,7 +86,7 @@ def test_a_digest_of_a_file_written_just_now_is_not_kept(tmp_path, monkeypatch):
     assert not cache.changed
 
 
-def test_files_that_are_gone_are_forgotten(tmp_path, settled):
+def test_deleted_files_are_dropped_from_the_cache(tmp_path, settled):
     a, b = tmp_path / "a", tmp_path / "b"
     for path in (a, b):
         path.write_bytes(b"one")
@@ -98,20 +98,20 @@ def test_files_that_are_gone_are_forgotten(tmp_path, settled):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"version": 1}', b"\xff"])
-def test_a_broken_cache_only_costs_time(tmp_path, content):
+def test_a_damaged_cache_is_ignored(tmp_path, content):
     (tmp_path / "cache.json").write_bytes(content)
     a = tmp_path / "a"
     a.write_bytes(b"one")
     assert DigestCache(tmp_path / "cache.json").digests([str(a)]) == {str(a): sha(b"one")}
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+def test_a_named_pipe_is_rejected_without_blocking(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="a named pipe, not a regular file"):
         DigestCache(tmp_path / "cache.json").digests([str(tmp_path / "pipe")])
 
 
-def test_every_unreadable_file_is_named(tmp_path):
+def test_every_unreadable_file_is_reported(tmp_path):
     (tmp_path / "folder").mkdir()
     names = [str(tmp_path / "none"), str(tmp_path / "folder"), str(tmp_path / "nor this")]
     with pytest.raises(InputError) as caught:
@@ -119,7 +119,7 @@ def test_every_unreadable_file_is_named(tmp_path):
     assert sorted(p.file for p in caught.value.problems) == sorted(names)
 
 
-def test_progress_is_logged_when_there_is_much_to_read(tmp_path, monkeypatch):
+def test_progress_is_logged_if_there_is_much_to_read(tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprints, "_LOGGED_FROM_BYTES", 10)
     monkeypatch.setattr(fingerprints, "_LOGGED_EVERY_SECONDS", 0.0)
     a = tmp_path / "a"
@@ -134,7 +134,7 @@ def test_progress_is_logged_when_there_is_much_to_read(tmp_path, monkeypatch):
     assert lines == []
 
 
-def test_the_package_that_jobs_import_must_be_the_one_loaded_here(tmp_path, monkeypatch):
+def test_jobs_must_import_the_same_package_as_the_workflow(tmp_path, monkeypatch):
     fingerprints.require_same_package()
     other = shutil.copytree(package_dir(), tmp_path / "benchmark_eval")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -153,7 +153,7 @@ def test_a_python_without_the_package_is_reported(tmp_path, monkeypatch):
         fingerprints.require_same_package()
 
 
-def test_a_fingerprint_is_written_only_when_it_changed(tmp_path):
+def test_a_fingerprint_is_written_only_if_it_changed(tmp_path):
     path = tmp_path / "state/m.json"
     text = fingerprint_text({"b": 1, "a": [1, "ü"]})
     assert fingerprint_text({"a": [1, "ü"], "b": 1}) == text
@@ -166,7 +166,7 @@ def test_a_fingerprint_is_written_only_when_it_changed(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["m.json"]
 
 
-def test_a_result_with_a_time_in_the_future_is_still_older_than_a_changed_fingerprint(tmp_path):
+def test_a_result_from_the_future_becomes_older_than_a_changed_fingerprint(tmp_path):
     path, result = tmp_path / "m.json", tmp_path / "result"
     write_fingerprint(path, "1", result)
     result.write_text("made from 1")

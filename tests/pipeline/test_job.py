@@ -1,4 +1,4 @@
-"""A job of the workflow: where its output and its errors go."""
+"""A job of the workflow: its log, its errors and its exit code."""
 
 import contextlib
 import errno
@@ -42,14 +42,14 @@ def test_an_expected_error_is_printed_with_its_notes_and_no_traceback(tmp_path, 
         assert text.endswith(f"{problem}\nTo make it again: snakemake\n")
 
 
-def test_any_other_error_leaves_its_traceback_in_the_log_and_goes_on(tmp_path):
+def test_any_other_error_is_logged_with_its_traceback_and_reraised(tmp_path):
     with pytest.raises(ZeroDivisionError), job(tmp_path / "log"):
         _ = 1 / 0
     assert "ZeroDivisionError" in (tmp_path / "log").read_text()
     assert "test_job.py" in (tmp_path / "log").read_text()
 
 
-def test_an_error_of_the_file_system_is_one_line(tmp_path, capsys):
+def test_a_file_system_error_is_printed_as_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop, job(tmp_path / "log"):
         (tmp_path / "not/there").write_text("x")
     assert stop.value.code == 2
@@ -60,7 +60,7 @@ def test_an_error_of_the_file_system_is_one_line(tmp_path, capsys):
 
 
 class Full(io.StringIO):
-    """A log on a disk without room."""
+    """A log on a full disk."""
 
     name = "logs/a.log"
 
@@ -68,7 +68,9 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_log_without_room_is_reported_once_and_costs_no_result(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_of_the_log_is_reported_once_and_keeps_the_result(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(module, "_opened", lambda _: contextlib.nullcontext(Full()))
     with job(tmp_path / "log"):
         logging.getLogger("benchmark_eval.x").info("a word of the log")
@@ -80,7 +82,7 @@ def test_a_log_without_room_is_reported_once_and_costs_no_result(tmp_path, monke
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_log_holds_the_last_job_only_and_the_logger_is_left_as_it_was(tmp_path):
+def test_a_log_contains_only_the_last_job_and_the_logger_is_restored(tmp_path):
     handlers = list(logging.getLogger().handlers)
     for word in ("first", "second"):
         with job(tmp_path / "log"):

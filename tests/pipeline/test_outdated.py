@@ -1,4 +1,4 @@
-"""Records of what results were made from, and the lock of a folder of results."""
+"""Records of the inputs of results, and the lock of a results folder."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def test_a_record_is_named_by_part_and_digest():
     assert record_name("sweep", None) == "sweep.unplanned.made"
 
 
-def test_a_new_record_takes_the_place_of_those_of_other_digests(tmp_path):
+def test_a_new_record_replaces_those_with_other_digests(tmp_path):
     kept = ["plots.1.made", "sweep.json", "sweep.made.json"]
     for name in (OLD, *kept):
         (tmp_path / name).write_text("x")
@@ -37,10 +37,10 @@ def test_a_new_record_takes_the_place_of_those_of_other_digests(tmp_path):
         ([NOW, OLD], True, ""),
         ([OLD], False, "inputs, options or code changed"),
         ([], False, "no record of their inputs"),
-        (["sweep.made.json"], False, "no record of their inputs"),  # of an earlier layout
+        (["sweep.made.json"], False, "no record of their inputs"),  # written by an earlier version
     ],
 )
-def test_results_without_a_record_of_the_present_name_are_removed(tmp_path, records, stays, reason):
+def test_results_without_a_current_record_are_removed(tmp_path, records, stays, reason):
     state, results = tmp_path / "state", [tmp_path / "a", tmp_path / "b", tmp_path / "never made"]
     state.mkdir()
     for path in [*(state / name for name in records), *results[:2]]:
@@ -51,13 +51,13 @@ def test_results_without_a_record_of_the_present_name_are_removed(tmp_path, reco
     assert OLD not in names(state)
     assert len(lines) == (0 if stays else 1)
     if not stays:
-        assert f"removed {results[0]} and 1 more: {reason}; snakemake without" in lines[0]
+        assert f"removed {results[0]} and 1 more: {reason}; run snakemake without" in lines[0]
     remove_outdated([(state / NOW, results)], lines.append)
     assert len(lines) == (0 if stays else 1)
 
 
-def test_tables_of_an_unfinished_run_do_not_pass_for_those_of_the_run_before(tmp_path):
-    """Options A, then a run under B that is killed between tables and record, then A again."""
+def test_tables_of_an_unfinished_run_are_not_mistaken_for_those_of_the_previous_run(tmp_path):
+    """Options A, then a run with B that is killed between tables and record, then A again."""
     for name in (OLD, "tables"):
         (tmp_path / name).write_text("of A")
     remove_outdated([(tmp_path / NOW, [tmp_path / "tables"])], print)
@@ -68,7 +68,7 @@ def test_tables_of_an_unfinished_run_do_not_pass_for_those_of_the_run_before(tmp
 
 def test_results_that_cannot_be_removed_are_reported(tmp_path):
     (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError, match="cannot remove results that are out of date"):
+    with pytest.raises(UsageError, match="cannot remove stale results"):
         remove_outdated([(tmp_path / NOW, [tmp_path / "a"])], print)
 
 
@@ -80,7 +80,7 @@ time.sleep(60)
 """
 
 
-def test_one_process_holds_the_folder_until_it_ends_however_it_ends(tmp_path):
+def test_a_process_holds_the_lock_until_it_ends_even_if_killed(tmp_path):
     command = [sys.executable, "-c", HOLDER, str(tmp_path / "state")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "True\n"
@@ -89,10 +89,10 @@ def test_one_process_holds_the_folder_until_it_ends_however_it_ends(tmp_path):
         other.kill()
         other.wait()
         assert hold(tmp_path / "state")
-        assert hold(tmp_path / "state")  # of this process already: two modules in one folder
+        assert hold(tmp_path / "state")  # already held by this process: two modules in one folder
 
 
-def test_where_nothing_can_be_locked_the_run_goes_on(tmp_path, monkeypatch):
+def test_a_run_continues_if_nothing_can_be_locked(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     assert hold(tmp_path / "file")
 

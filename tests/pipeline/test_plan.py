@@ -1,4 +1,4 @@
-"""The plan of a sweep, without snakemake."""
+"""The plan of a sweep, without Snakemake."""
 
 import json
 
@@ -21,7 +21,7 @@ def plan(main=True):
     return load_plan(read_config("config/config.yaml"), "results", main=main)
 
 
-def test_models_are_in_table_order_whatever_the_manifest_says(sweep):
+def test_models_are_in_table_order_for_any_order_of_the_manifest(sweep):
     order = ["NA", "007", "1e5", "it's 5% $HOME;", "None"]
     assert list(plan().models) == order
     sweep.write_manifest(dict(reversed(MODELS.items())))
@@ -33,7 +33,7 @@ def test_a_model_that_is_not_in_the_manifest_is_reported(sweep):
         plan().prediction_files("008")
 
 
-def test_only_the_planning_process_writes(sweep):
+def test_only_the_main_process_writes_fingerprints(sweep):
     plan(main=False)
     assert not (sweep.folder / "results").exists()
     plan()
@@ -51,7 +51,7 @@ def test_a_job_sees_the_models_that_were_planned(sweep):
     path.unlink()
     sweep.configure(allow_missing=True)
     assert plan().missing == ("NA",)
-    # the file comes back while jobs run: they stay with the plan
+    # the file reappears while jobs run: they keep to the plan
     path.write_bytes(data)
     assert plan(main=False).missing == ("NA",)
     assert plan().missing == ()
@@ -75,7 +75,7 @@ SCORED = {*MODELS, "sweep", "report"}
         ({"splits": "semantic_ood,inat_test,iid_test"}, set()),
     ],
 )
-def test_an_option_changes_the_fingerprints_of_what_it_shapes(sweep, option, changed):
+def test_an_option_changes_only_the_fingerprints_of_results_it_affects(sweep, option, changed):
     def fingerprints():
         plan()
         paths = (sweep.folder / "results/.state").rglob("*.json")
@@ -88,7 +88,7 @@ def test_an_option_changes_the_fingerprints_of_what_it_shapes(sweep, option, cha
     assert {name for name in after if after[name] != before[name]} == changed
 
 
-def test_fingerprints_hold_no_path_and_no_time(sweep):
+def test_fingerprints_contain_no_paths_and_no_times(sweep):
     plan()
     text = "".join(p.read_text() for p in (sweep.folder / "results/.state/models").iterdir())
     assert str(sweep.folder) not in text
@@ -113,7 +113,7 @@ def test_a_model_without_a_folder_of_predictions_is_reported(sweep):
 
 
 @pytest.mark.parametrize("key", ["benchmark_dir", "predictions_dir", "manifest"])
-def test_paths_that_snakemake_would_read_as_patterns_are_refused(sweep, key):
+def test_paths_that_snakemake_would_parse_as_wildcards_are_rejected(sweep, key):
     (sweep.folder / "data").rename(sweep.folder / "da{t}a")
     paths = {
         "benchmark_dir": "da{t}a/benchmark",
@@ -128,18 +128,18 @@ def test_paths_that_snakemake_would_read_as_patterns_are_refused(sweep, key):
 
 def test_results_that_cannot_be_written_are_reported(sweep):
     (sweep.folder / "results").write_text("a file where the folder should be")
-    with pytest.raises(UsageError, match=r"cannot write what results are made from.*results"):
+    with pytest.raises(UsageError, match=r"cannot write the fingerprints.*results"):
         plan()
 
 
-def test_a_folder_that_is_no_benchmark(sweep):
+def test_a_folder_that_is_not_a_benchmark_is_an_error(sweep):
     sweep.configure(benchmark_dir="data/predictions")
     with pytest.raises(InputError) as caught:
         plan()
     assert [p.kind for p in caught.value.problems] == ["no-annotations", "no-taxonomy"]
 
 
-def test_training_annotations_are_part_of_the_sweep(sweep):
+def test_training_annotations_are_part_of_the_fingerprint_of_the_sweep(sweep):
     manifest = sweep.folder / "data/manifest.csv"
     lines = manifest.read_text().splitlines()
     lines = [f"{lines[0]},train_annotations", *(f"{line},subset.json" for line in lines[1:])]
@@ -155,7 +155,7 @@ def test_training_annotations_are_part_of_the_sweep(sweep):
     assert texts[0] != texts[1]
 
 
-def test_the_name_of_a_record_follows_the_fingerprint_in_every_process(sweep):
+def test_record_names_depend_on_the_fingerprint_in_every_process(sweep):
     assert plan(main=False).record("sweep") == "sweep.unplanned.made"
     first = plan()
     for part in ("sweep", "plots", "report"):

@@ -1,4 +1,4 @@
-"""Jobs compare what they have read with their fingerprints, and refuse what is another."""
+"""Jobs compare the inputs they read with their fingerprints and reject those that differ."""
 
 import hashlib
 import json
@@ -83,7 +83,7 @@ def sha(path):
 
 
 def plan():
-    """The fingerprint of the sweep, which names the others."""
+    """Write the fingerprint of the sweep, which contains the digests of the others."""
     of_benchmark, of_model = (
         text_digest(path_of(name).read_text()) for name in ("benchmark", f"models/{MODEL}")
     )
@@ -120,7 +120,7 @@ def aggregate(planned=None):
 
 
 def refused(capsys, job, *words):
-    """The job ends with a message that has these words, and without a traceback."""
+    """Run a job that fails; its message contains these words and no traceback."""
     capsys.readouterr()
     with pytest.raises(SystemExit):
         job()
@@ -130,7 +130,7 @@ def refused(capsys, job, *words):
     return message
 
 
-def test_what_agrees_with_its_fingerprints_is_done_and_recorded(place):
+def test_jobs_that_match_their_fingerprints_succeed_and_are_recorded(place):
     jobs.index_benchmark(
         benchmark_dir="b", index="made.npz", fingerprint=path_of("benchmark"), log="logs/i.log"
     )
@@ -141,7 +141,7 @@ def test_what_agrees_with_its_fingerprints_is_done_and_recorded(place):
     assert (place / "aggregated/aggregated.json").stat().st_size
 
 
-def test_predictions_replaced_after_planning_are_refused_and_nothing_is_written(place, capsys):
+def test_predictions_replaced_after_planning_are_rejected_and_nothing_is_written(place, capsys):
     write_predictions(place / "p", "iid_test", [])
     refused(capsys, evaluate, "predictions of iid_test", "it changed after snakemake planned")
     assert not (place / "models").exists()
@@ -149,16 +149,16 @@ def test_predictions_replaced_after_planning_are_refused_and_nothing_is_written(
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"predictions'])
 @pytest.mark.parametrize("name", ["models/m", "benchmark", "sweep"])
-def test_a_file_that_is_no_fingerprint_is_refused_by_name(place, capsys, name, content):
+def test_an_invalid_fingerprint_is_rejected_by_name(place, capsys, name, content):
     evaluate()
     path_of(name).write_text(content)
-    words = (f"state/{name}.json: found something else", "run snakemake again")
+    words = (f"state/{name}.json: found other content", "run snakemake again")
     if name != "sweep":
         refused(capsys, evaluate, *words)
     refused(capsys, aggregate, *words)
 
 
-def test_a_fingerprint_that_is_not_there_is_refused_by_name(tmp_path):
+def test_a_missing_fingerprint_is_rejected_by_name(tmp_path):
     with pytest.raises(UsageError, match=r"none\.json: found No such file or directory"):
         read_fingerprint(tmp_path / "none.json", *OF_A_MODEL)
 
@@ -172,14 +172,14 @@ def test_a_fingerprint_that_is_not_there_is_refused_by_name(tmp_path):
         ({"on_invalid": "drop"}, "evaluation of m, on_invalid: found error"),
     ],
 )
-def test_options_or_code_other_than_planned_are_refused(place, capsys, changes, words):
+def test_options_or_code_that_differ_from_the_plan_are_rejected(place, capsys, changes, words):
     edited("models/m", **changes)
     assert "1 problem found" in refused(capsys, evaluate, words)
     assert not (place / "models").exists()
 
 
 @pytest.mark.parametrize("part", ["index", "sweep", "report"])
-def test_code_edited_after_planning_is_refused_in_every_job(place, part):
+def test_code_edited_after_planning_is_rejected_in_every_job(place, part):
     write("x", {"code": code_digest(part)})
     require_code(read_fingerprint(path_of("x"), "code"), part)
     write("x", {"code": "0" * 64})
@@ -188,7 +188,7 @@ def test_code_edited_after_planning_is_refused_in_every_job(place, part):
 
 
 @pytest.mark.parametrize("change", ["edited", "added"])
-def test_a_benchmark_replaced_after_planning_gives_no_index(place, capsys, change):
+def test_no_index_is_written_if_the_benchmark_changed_after_planning(place, capsys, change):
     if change == "edited":
         write_taxonomy(place / "b", [1, 2])
     else:
@@ -204,7 +204,7 @@ def test_a_benchmark_replaced_after_planning_gives_no_index(place, capsys, chang
 
 
 @pytest.mark.parametrize("kind", ["foreign", "truncated", "empty"])
-def test_a_foreign_or_broken_index_is_refused_with_the_command_that_helps(place, capsys, kind):
+def test_a_foreign_or_damaged_index_is_rejected_with_the_command_to_run(place, capsys, kind):
     evaluate()
     summary = place / "models" / MODEL / f"{MODEL}_summary.json"
     before, index = summary.read_bytes(), place / "i.npz"
@@ -223,7 +223,7 @@ def test_a_foreign_or_broken_index_is_refused_with_the_command_that_helps(place,
     ("name", "changes", "words"),
     [
         ("models/m", {"code": "other"}, "scoring code"),
-        ("models/m", {"iou": 0.75}, "iou 0.5; expected 0.75, as now"),
+        ("models/m", {"iou": 0.75}, "iou 0.5; expected 0.75, as planned"),
         ("models/m", {"engine": "pycocotools"}, "engine fast"),
         ("models/m", {"on_invalid": "drop"}, "on_invalid error"),
         ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test SHA-256"),
@@ -235,26 +235,26 @@ def test_a_summary_of_other_inputs_or_options_is_stale(place, capsys, name, chan
     edited(name, **changes)
     plan()
     message = refused(
-        capsys, aggregate, "models/m/m_summary.json: found made with", words, "1 problem found"
+        capsys, aggregate, "models/m/m_summary.json: found computed with", words, "1 problem found"
     )
     assert message.rstrip().endswith(jobs.MODELS_AGAIN)
     assert not record().exists()
 
 
 @pytest.mark.parametrize("name", ["models/m", "benchmark"])
-def test_fingerprints_that_changed_after_planning_are_no_error_of_a_summary(place, capsys, name):
+def test_a_fingerprint_changed_after_planning_does_not_make_summaries_stale(place, capsys, name):
     evaluate()
     edited(name, more="x")
-    message = refused(capsys, aggregate, f"state/{name}.json: found another fingerprint")
+    message = refused(capsys, aggregate, f"state/{name}.json: found a different fingerprint")
     assert "1 problem found" in message
     assert "forcerun" not in message
 
 
-def test_a_sweep_that_was_planned_anew_meanwhile_is_refused(place, capsys):
+def test_a_sweep_that_was_replanned_in_the_meantime_is_rejected(place, capsys):
     evaluate()
     planned = record()
     edited("sweep", missing=["x"])
-    refused(capsys, lambda: aggregate(planned), "state/sweep.json: found another fingerprint")
+    refused(capsys, lambda: aggregate(planned), "state/sweep.json: found a different fingerprint")
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,7 @@ def test_a_sweep_that_was_planned_anew_meanwhile_is_refused(place, capsys):
         ("own.py", "custom_metrics: found"),
     ],
 )
-def test_other_files_of_a_sweep_that_changed_after_planning_leave_no_tables(
-    place, capsys, changed, words
-):
+def test_no_tables_are_left_if_other_inputs_changed_after_planning(place, capsys, changed, words):
     evaluate()
     aggregate()
     if changed == "manifest.csv":
@@ -282,7 +280,7 @@ def test_other_files_of_a_sweep_that_changed_after_planning_leave_no_tables(
     aggregate()
 
 
-def test_plots_and_report_refuse_broken_tables_with_the_command_that_helps(place, capsys):
+def test_plots_and_report_reject_damaged_tables_with_the_command_to_run(place, capsys):
     evaluate()
     aggregate()
     write("report", {"code": code_digest("report"), "plot_formats": ["svg"], "sweep": "x"})

@@ -1,4 +1,4 @@
-"""What works around Snakemake, and that it does no harm where Snakemake is another one."""
+"""Workarounds for Snakemake, and their safe defaults for other versions of Snakemake."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ from benchmark_eval.pipeline.snakemake_compat import (
     task_command,
 )
 
-# a Snakemake that has none of the parts
+# a version of Snakemake without the internals
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ from benchmark_eval.pipeline.snakemake_compat import (
         ("require_cluster_can", (["a,b"],), None),
     ],
 )
-def test_without_a_part_of_snakemake_the_answer_is_a_safe_one(monkeypatch, function, more, answer):
+def test_safe_defaults_without_snakemake_internals(monkeypatch, function, more, answer):
     monkeypatch.setattr(sys, "argv", ["snakemake", "--cores", "1"])
     assert getattr(snakemake_compat, function)(object(), *more) == answer
     assert snakemake_compat.models_of([object(), SimpleNamespace(wildcards_dict={})]) == []
 
 
-def test_without_a_part_of_snakemake_the_command_line_answers(monkeypatch):
+def test_the_command_line_is_used_without_snakemake_internals(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["snakemake", "--mode", "remote", "--configfile=a.yaml"])
     assert not snakemake_compat.plans(object())
     assert snakemake_compat.runs_elsewhere(object())
@@ -68,7 +68,7 @@ def scheduled(limit=(100, 1), local=True, limiter="job_rate_limiter"):
     )
 
 
-def test_the_default_limit_is_taken_off():
+def test_the_default_limit_is_removed():
     local = scheduled()
     spare_rate_limiter(local)
     assert vars(local.scheduler) == {"job_rate_limiter": None}
@@ -77,7 +77,7 @@ def test_the_default_limit_is_taken_off():
 @pytest.mark.parametrize(
     "other", [scheduled(limit=(9, 1)), scheduled(local=False), scheduled(limiter="another_name")]
 )
-def test_any_other_limit_stays(other):
+def test_any_other_limit_is_kept(other):
     before = dict(vars(other.scheduler))
     spare_rate_limiter(other)
     assert vars(other.scheduler) == before
@@ -87,7 +87,7 @@ def test_any_other_limit_stays(other):
 
 
 def packed(commands):
-    """Commands by task as the plugin hands them over."""
+    """Commands by task, encoded as by the plugin."""
     texts = {task: zlib.compress(text.encode()).hex() for task, text in commands.items()}
     return base64.b64encode(json.dumps(texts).encode()).decode()
 
@@ -100,18 +100,18 @@ def asked(task, first="1", arguments=None):
     return task_command(arguments, {"SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_MIN": first})
 
 
-def test_a_task_is_given_its_own_command():
+def test_a_task_gets_its_own_command():
     assert asked("2") == "snakemake 'é b'"
     assert asked("3") == "snakemake c"
     assert asked("3", arguments=["snakemake", EXECS, packed(COMMANDS)]) == "snakemake c"
 
 
-def test_the_first_task_is_what_the_process_was_started_for():
+def test_the_first_task_keeps_its_process():
     assert asked("1") is None
     assert asked("3", first="3") is None
 
 
-def test_outside_an_array_there_is_nothing_to_become():
+def test_there_is_no_task_command_outside_an_array():
     assert task_command(["snakemake", f"{EXECS}={packed(COMMANDS)}"], {}) is None
     assert asked("2", arguments=["snakemake", "--jobs", "1"]) is None
     assert asked("2", arguments=["snakemake", EXECS]) is None
@@ -129,11 +129,11 @@ def test_outside_an_array_there_is_nothing_to_become():
         packed({"7": "another task"}),
     ],
 )
-def test_what_cannot_be_read_is_left_to_the_plugin(execs):
+def test_commands_that_cannot_be_decoded_are_left_to_the_plugin(execs):
     assert asked("2", arguments=[f"{EXECS}={execs}"]) is None
 
 
-def test_a_process_becomes_its_task_and_ends_as_it_ends(tmp_path):
+def test_a_process_is_replaced_with_its_task_and_has_its_exit_code(tmp_path):
     script = tmp_path / "main.py"
     script.write_text(
         "import sys\nfrom benchmark_eval.pipeline.snakemake_compat import become_array_task\n"
@@ -164,17 +164,17 @@ ARRAYS = SimpleNamespace(array_jobs="evaluate_model")
         (None, 1, 153),
     ],
 )
-def test_room_for_all_models_or_no_arrays(settings, jobs, models):
+def test_enough_jobs_for_all_models_or_no_array_jobs_are_accepted(settings, jobs, models):
     require_room_for_arrays(settings, jobs, models)
 
 
-def test_arrays_that_would_wait_forever_are_refused():
+def test_array_jobs_that_would_never_end_are_rejected():
     with pytest.raises(UsageError, match="never end") as caught:
         require_room_for_arrays(ARRAYS, 152, 153)
     assert "--slurm-array-jobs ''" in str(caught.value)
 
 
-def test_names_that_a_cluster_spoils_are_refused_together():
+def test_all_names_that_a_cluster_would_corrupt_are_rejected_together():
     require_plain_names(["it's", "a b  c", "a;b", "a=b:c", "NA", "ü&(1)"])
     with pytest.raises(UsageError) as caught:
         require_plain_names(["fine", "a,b", 'a"b', "a$b", "a`b", "a%b"])
@@ -182,12 +182,12 @@ def test_names_that_a_cluster_spoils_are_refused_together():
     assert "fine" not in str(caught.value)
 
 
-def test_only_some_of_many_names_are_shown():
+def test_a_long_list_of_names_is_shortened():
     with pytest.raises(UsageError, match=r"'a,19' and 5 more\."):
         require_plain_names([f"a,{at}" for at in range(25)])
 
 
-def test_names_are_looked_at_only_where_jobs_go_to_a_cluster():
+def test_names_are_checked_only_for_clusters():
     require_cluster_can(SimpleNamespace(local_exec=True), ["a,b"])
     with pytest.raises(UsageError, match="'a,b'"):
         require_cluster_can(SimpleNamespace(local_exec=False), ["a,b"])

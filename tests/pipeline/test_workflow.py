@@ -1,7 +1,7 @@
-"""The workflow as users meet it: snakemake itself, run on a tiny sweep.
+"""The workflow as users see it: Snakemake itself, on a tiny sweep.
 
-One sweep is run once; each test works on a copy of it. Most look at what snakemake plans
-(``--dry-run``), which is what decides whether results are right; those about faults and bytes run.
+The sweep is run once, and each test works on a copy of it. Most tests check what Snakemake plans
+(``--dry-run``); those on errors and on identical bytes run it.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ NOTHING = (set(), set())
 
 @pytest.fixture(scope="session")
 def copied_workflow(tmp_path_factory):
-    """A copy of the workflow and of the package, as edits must not touch the tested ones."""
+    """A copy of the workflow and of the package that tests can edit."""
     folder = tmp_path_factory.mktemp("other") / "repository"
     for name in ("workflow", "benchmark_eval", "config", "profiles"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -41,10 +41,10 @@ def copied_workflow(tmp_path_factory):
     return folder
 
 
-# what a run leaves
+# results of a run
 
 
-def test_a_run_leaves_every_file_and_keeps_every_name(base):
+def test_a_run_writes_every_file_and_keeps_model_names(base):
     results = base.folder / "results"
     for model in MODELS:
         assert json.loads(base.summary(model).read_text())["model"] == model
@@ -66,34 +66,34 @@ def test_a_second_run_has_nothing_to_do(sweep):
 
 
 @pytest.mark.parametrize(
-    ("lost", "wanted"),
+    ("lost", "expected"),
     [
         ("models/NA/NA_per_species.csv", ({"NA"}, AFTER)),
         ("aggregated/learning_curves.csv", (set(), AFTER)),
         ("plots/target_grid.svg", (set(), READ)),
     ],
 )
-def test_a_deleted_result_is_made_again(sweep, lost, wanted):
+def test_a_deleted_result_is_recreated(sweep, lost, expected):
     (sweep.folder / "results" / lost).unlink()
-    assert sweep.planned() == wanted
+    assert sweep.planned() == expected
     sweep.run()
     assert (sweep.folder / "results" / lost).stat().st_size
     assert sweep.planned() == NOTHING
 
 
-def test_lint_has_nothing_to_say(base, tmp_path):
+def test_lint_finds_no_problems(base, tmp_path):
     assert "good condition" in Sweep(tmp_path).run("--lint")
 
 
 def test_a_config_without_data_says_what_to_set(tmp_path):
-    """The shipped config, reached from a folder that has none."""
+    """The shipped config, used from a folder without a config."""
     output = Sweep(tmp_path).run(ok=False)
     assert "nothing to score: benchmark_dir and manifest not set" in output
     assert "make demo" in output
     assert "evaluate_model" in Sweep(tmp_path).run("--list-rules")
 
 
-def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
+def test_invalid_yaml_in_the_config_is_reported_with_file_and_line(tmp_path):
     sweep = Sweep(tmp_path)
     (tmp_path / "config").mkdir()
     (tmp_path / "config/config.yaml").write_text("iou: 0.5\nmanifest data/manifest.csv\n")
@@ -101,15 +101,15 @@ def test_a_config_that_is_no_yaml_is_told_with_the_place(tmp_path):
     assert "config/config.yaml: found" in output
     assert "line 2" in output
     (tmp_path / "config/config.yaml").write_text("- iou\n")
-    told = "config/config.yaml: no keys at the top level"
-    assert told in sweep.run("--dry-run", ok=False)
+    message = "config/config.yaml: no keys at the top level"
+    assert message in sweep.run("--dry-run", ok=False)
 
 
-def test_a_config_on_the_command_line_takes_the_place_of_the_other(base, tmp_path):
+def test_a_config_on_the_command_line_replaces_the_default_one(base, tmp_path):
     sweep = Sweep(tmp_path)
     shutil.copytree(base.folder / "data", tmp_path / "data")
     (tmp_path / "config").mkdir()
-    sweep.configure(iou=0.75)  # and plots as svg alone
+    sweep.configure(iou=0.75)  # also sets plots to SVG only
     other = {key: f"data/{key[:-4]}" for key in ("benchmark_dir", "predictions_dir")}
     (tmp_path / "other.yaml").write_text(json.dumps({**other, "manifest": "data/manifest.csv"}))
     output = sweep.run("--dry-run", "--printshellcmds", "--configfile", "other.yaml")
@@ -118,7 +118,7 @@ def test_a_config_on_the_command_line_takes_the_place_of_the_other(base, tmp_pat
     assert " --iou 0.75 " in sweep.run("--dry-run", "--printshellcmds")
 
 
-# what makes results out of date, and what does not
+# what makes results stale, and what does not
 
 
 def test_touching_every_prediction_file_reruns_nothing(sweep):
@@ -131,7 +131,7 @@ def test_touching_every_prediction_file_reruns_nothing(sweep):
     assert sweep.planned() == NOTHING
 
 
-def test_an_edit_that_neither_size_nor_time_shows_reruns_that_model(sweep):
+def test_an_edit_that_changes_neither_size_nor_mtime_reruns_that_model(sweep):
     model = "007"
     before = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
     edit_unseen(sweep.predictions(model))
@@ -141,22 +141,22 @@ def test_an_edit_that_neither_size_nor_time_shows_reruns_that_model(sweep):
     assert sweep.planned("tables") == NOTHING
 
 
-def test_the_same_after_snakemake_lost_its_memory(sweep):
+def test_an_edit_reruns_that_model_without_the_metadata_of_snakemake(sweep):
     shutil.rmtree(sweep.folder / ".snakemake")
     assert sweep.planned() == NOTHING
     edit_unseen(sweep.predictions("NA", "semantic_ood"))
     assert sweep.planned() == ({"NA"}, AFTER)
-    # another dry run does not swallow it
+    # a dry run does not change what the next one reports
     assert sweep.planned() == ({"NA"}, AFTER)
 
 
-def test_the_same_when_snakemake_looks_at_times_alone(sweep):
+def test_an_edit_reruns_that_model_with_the_mtime_trigger_only(sweep):
     assert sweep.planned("--rerun-triggers", "mtime") == NOTHING
     edit_unseen(sweep.predictions("1e5", "inat_test"))
     assert sweep.planned("--rerun-triggers", "mtime") == ({"1e5"}, AFTER)
 
 
-def test_an_edit_that_is_taken_back_reruns_nothing(sweep):
+def test_a_reverted_edit_reruns_nothing(sweep):
     path = sweep.predictions("None")
     original = path.read_bytes()
     edit_unseen(path)
@@ -171,7 +171,7 @@ def test_a_changed_benchmark_reruns_everything(sweep):
     assert sweep.planned() == (ALL, {"index_benchmark", *AFTER})
 
 
-def test_edits_of_code_rerun_what_uses_it(sweep, copied_workflow, tmp_path):
+def test_code_edits_rerun_the_jobs_that_use_the_code(sweep, copied_workflow, tmp_path):
     copy = shutil.copytree(copied_workflow, tmp_path / "repository")
     sweep.snakefile = copy / "Snakefile"
     sweep.env["PYTHONPATH"] = str(copy)
@@ -184,11 +184,11 @@ def test_edits_of_code_rerun_what_uses_it(sweep, copied_workflow, tmp_path):
         ("pipeline/plan.py", NOTHING),
         ("scoring/metrics/calibration.py", (ALL, AFTER)),
     ]
-    for name, wanted in edits:
+    for name, expected in edits:
         path = copy / "benchmark_eval" / name
         original = path.read_text()
         path.write_text(original + "\n# an edit\n")
-        assert sweep.planned() == wanted, name
+        assert sweep.planned() == expected, name
         path.write_text(original)
     assert sweep.planned() == NOTHING
 
@@ -201,11 +201,11 @@ def test_touched_scripts_and_a_fresh_clone_rerun_nothing(sweep, copied_workflow,
     sweep.snakefile = copy / "Snakefile"
     sweep.env["PYTHONPATH"] = str(copy)
     assert sweep.planned() == NOTHING
-    sweep.run("--force", "results/models/NA/NA_summary.json")  # a blank in the path of its script
+    sweep.run("--force", "results/models/NA/NA_summary.json")  # its script has a space in its path
 
 
-def test_no_file_that_a_rule_makes_is_ancient():
-    """Snakemake 9.27 drops jobs whose ancient input is made anew (snakemake#4166)."""
+def test_no_output_of_a_rule_is_ancient():
+    """Snakemake 9.27 drops jobs whose ancient input is recreated (snakemake#4166)."""
     text = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
     inside = re.findall(r"=ancient\((.*)\)", text)
     assert len(inside) == 3
@@ -219,7 +219,7 @@ def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_wor
     assert str(copied_workflow / "benchmark_eval") in output
 
 
-def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path):
+def test_a_moved_environment_reruns_nothing_and_jobs_use_it(sweep, tmp_path):
     other = tmp_path / "an other place"
     venv.create(other, symlinks=True)
     packages = next(other.glob("lib/*/site-packages")) / "tested.pth"
@@ -231,7 +231,7 @@ def test_a_moved_environment_reruns_nothing_and_its_jobs_use_it(sweep, tmp_path)
     assert f"'{sweep.python}' -P {ROOT}/workflow/scripts/evaluate_model.py" in output
 
 
-def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
+def test_a_new_row_runs_that_model_and_a_removed_row_runs_none(sweep):
     write_predictions(
         sweep.folder / "data/predictions/new", sweep.folder / "data/benchmark", offset=9
     )
@@ -243,7 +243,7 @@ def test_a_new_row_runs_that_model_and_a_dropped_one_none(sweep):
     assert sweep.planned() == NOTHING
 
 
-def test_a_row_under_another_condition_aggregates_again(sweep):
+def test_changing_the_condition_of_a_row_reruns_the_aggregation(sweep):
     sweep.write_manifest({**MODELS, "NA": ("global_uniform", "5", 0)})
     assert sweep.planned() == (set(), AFTER)
     sweep.write_manifest(dict(reversed(MODELS.items())))
@@ -261,7 +261,7 @@ def test_targets_for_a_part_of_the_sweep(base, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "wanted"),
+    ("option", "expected"),
     [
         ("iou=0.75", (ALL, AFTER)),
         ("detections=false", (ALL, AFTER)),
@@ -269,16 +269,16 @@ def test_targets_for_a_part_of_the_sweep(base, tmp_path):
         ("allow_missing=false", NOTHING),
     ],
 )
-def test_options_rerun_what_they_change(base, tmp_path, option, wanted):
-    # by fingerprints alone: a params trigger must not be what finds it
+def test_options_rerun_only_what_they_affect(base, tmp_path, option, expected):
+    # fingerprints must suffice, without the params trigger
     sweep = base.copy(tmp_path / "sweep")
-    assert sweep.planned("--rerun-triggers", "mtime", "--config", option) == wanted
+    assert sweep.planned("--rerun-triggers", "mtime", "--config", option) == expected
 
 
-# what stops before anything runs
+# errors before any job runs
 
 
-def test_all_faults_of_a_config_come_in_one_message(sweep):
+def test_all_problems_of_a_config_are_reported_in_one_message(sweep):
     sweep.configure(engine="quick", iuo=0.5)
     output = sweep.run("--config", "allow_missing=perhaps", ok=False)
     assert "3 problems found" in output
@@ -287,7 +287,7 @@ def test_all_faults_of_a_config_come_in_one_message(sweep):
     assert "Traceback" not in output
 
 
-def test_every_missing_file_of_every_model_is_named_by_condition(sweep):
+def test_every_missing_file_is_reported_with_its_model_and_condition(sweep):
     sweep.predictions("1e5", "inat_test").unlink()
     sweep.predictions("1e5", "semantic_ood").write_bytes(b"")
     shutil.rmtree(sweep.folder / "data/predictions/NA")
@@ -306,7 +306,7 @@ def test_every_missing_file_of_every_model_is_named_by_condition(sweep):
     assert "found an empty file" in lines[4]
 
 
-def test_missing_models_may_be_left_out_and_are_told(sweep):
+def test_missing_models_can_be_allowed_and_are_reported(sweep):
     shutil.rmtree(sweep.folder / "data/predictions/NA")
     sweep.configure(allow_missing=True)
     assert sweep.planned() == (set(), AFTER)
@@ -318,14 +318,14 @@ def test_missing_models_may_be_left_out_and_are_told(sweep):
     assert "NA" in (sweep.folder / "results/aggregated/report.md").read_text()
 
 
-def test_no_predictions_at_all_is_a_fault_even_so(sweep):
+def test_no_predictions_at_all_is_an_error_even_with_allow_missing(sweep):
     sweep.configure(allow_missing=True, predictions_dir="data/predictionz")
     output = sweep.run(ok=False)
-    assert "not one of its 5 models" in output
+    assert "none of its 5 models" in output
     assert "data/predictionz" in output
 
 
-def test_a_file_that_is_there_twice_is_a_fault(sweep):
+def test_both_a_json_and_a_gzip_file_is_an_error(sweep):
     path = sweep.predictions("007")
     path.with_name(f"{path.name}.gz").write_bytes(b"x")
     sweep.configure(allow_missing=True)
@@ -334,10 +334,10 @@ def test_a_file_that_is_there_twice_is_a_fault(sweep):
     assert "1 problem found" in output
 
 
-def test_hostile_names_are_refused_all_at_once(sweep):
-    hostile = ["a/b", "..", "-x", ".x", " x", "x\ty", "na"]
+def test_all_invalid_model_names_are_rejected_together(sweep):
+    invalid = ["a/b", "..", "-x", ".x", " x", "x\ty", "na"]
     sweep.write_manifest(
-        {**MODELS, **{name: ("global_uniform", "5", at) for at, name in enumerate(hostile)}}
+        {**MODELS, **{name: ("global_uniform", "5", at) for at, name in enumerate(invalid)}}
     )
     output = sweep.run("--dry-run", ok=False)
     assert "7 problems found" in output
@@ -348,7 +348,7 @@ def test_hostile_names_are_refused_all_at_once(sweep):
     ]
 
 
-def test_names_that_snakemake_would_read_as_patterns_are_refused(sweep):
+def test_names_that_snakemake_would_parse_as_wildcards_are_rejected(sweep):
     sweep.write_manifest(
         {"{model}": MODELS["NA"], "<results>": MODELS["007"], "1e5": MODELS["1e5"]}
     )
@@ -358,24 +358,24 @@ def test_names_that_snakemake_would_read_as_patterns_are_refused(sweep):
 
 
 @pytest.mark.parametrize("lost", ["manifest.csv", "benchmark/species_taxonomy.csv"])
-def test_what_cannot_be_read_is_named(sweep, lost):
+def test_an_unreadable_input_is_reported_by_name(sweep, lost):
     (sweep.folder / "data" / lost).unlink()
     output = sweep.run("--dry-run", ok=False)
     assert f"data/{lost}" in output
     assert "No such file" in output or "no such file" in output
 
 
-# what a failed or killed run leaves
+# after a failed or killed run
 
 
-def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
+def test_a_failed_rerun_leaves_no_stale_tables_and_plots(sweep):
     good = sweep.tables()
     path = sweep.predictions("007")
     original = path.read_bytes()
     path.write_bytes(original[:-1])
     output = sweep.run(ok=False)
     assert str(path.relative_to(sweep.folder)) in output
-    assert "1 model not evaluated: 007. The errors are above" in output
+    assert "1 model not evaluated: 007. See the errors above" in output
     results = sweep.folder / "results"
     assert not list(results.glob("aggregated/*"))
     assert not list(results.glob("plots/*"))
@@ -388,7 +388,7 @@ def test_after_a_failed_rerun_no_old_aggregate_passes_for_new(sweep):
     assert sweep.tables() == good
 
 
-def test_a_summary_put_back_by_hand_is_refused_with_the_command_that_helps(sweep):
+def test_a_manually_restored_summary_is_rejected_with_the_command_to_run(sweep):
     model = "None"
     old = sweep.summary(model).read_bytes()
     edit_unseen(sweep.predictions(model))
@@ -397,7 +397,7 @@ def test_a_summary_put_back_by_hand_is_refused_with_the_command_that_helps(sweep
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.summary(model).write_bytes(old)
     output = sweep.run("tables", ok=False)
-    assert f"{model}_summary.json: found made with predictions of iid_test SHA-256" in output
+    assert f"{model}_summary.json: found computed with predictions of iid_test SHA-256" in output
     assert jobs.MODELS_AGAIN in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.run("tables", "--forcerun", "evaluate_model")
@@ -428,8 +428,8 @@ def test_a_killed_run_completes_after_unlock(sweep, record_property):
     assert sweep.tables() == good
 
 
-def test_a_run_that_lives_is_left_alone(sweep):
-    """Its fingerprints stay, and no other run starts beside it, even without Snakemake's lock."""
+def test_a_running_sweep_is_not_disturbed(sweep):
+    """Its fingerprints are kept and no other run starts, even without Snakemake's lock."""
     edit_unseen(sweep.predictions("NA"))
     fingerprint = sweep.folder / "results/.state/models/NA.json"
     before = fingerprint.read_bytes()
@@ -441,8 +441,8 @@ def test_a_run_that_lives_is_left_alone(sweep):
     assert sweep.planned() == ({"NA"}, AFTER)
 
 
-def test_tables_of_other_options_never_pass_for_the_present_ones(sweep):
-    """Nor when the options are taken back after a run under others."""
+def test_tables_of_other_options_are_never_mistaken_for_current_ones(sweep):
+    """Not even if options are reverted after a run with other options."""
     good = sweep.tables()
     sweep.configure(iou=0.75)
     sweep.run("tables")
@@ -454,8 +454,8 @@ def test_tables_of_other_options_never_pass_for_the_present_ones(sweep):
     assert sweep.tables() == good
 
 
-def test_the_state_of_the_previous_layout_leads_to_a_rerun(sweep):
-    """Records without a digest in their names, a note of the running process, a broken file."""
+def test_the_state_of_an_earlier_version_leads_to_a_rerun(sweep):
+    """Records without a digest in their names, and files that are no longer used."""
     state = sweep.folder / "results/.state"
     for path in state.glob("*.made"):
         part = path.name.partition(".")[0]
@@ -468,8 +468,8 @@ def test_the_state_of_the_previous_layout_leads_to_a_rerun(sweep):
     assert sweep.planned("tables") == NOTHING
 
 
-def test_lost_fingerprints_and_report_are_made_again_in_one_run(sweep):
-    """Results without a record go, and what needs them is planned with them."""
+def test_lost_fingerprints_and_report_are_recreated_in_one_run(sweep):
+    """Results without a record are removed, and all jobs that depend on them are planned."""
     good, target = sweep.compared(), "results/aggregated/report.md"
     shutil.rmtree(sweep.folder / "results/.state")
     (sweep.folder / target).unlink()
@@ -479,8 +479,8 @@ def test_lost_fingerprints_and_report_are_made_again_in_one_run(sweep):
     assert sweep.compared() == good
 
 
-def test_asking_deletes_nothing(sweep):
-    """Even where the next run would, as all results are out of date."""
+def test_queries_delete_nothing(sweep):
+    """Even if the next run would, because all results are stale."""
 
     def results():
         found = sweep.folder.joinpath("results").rglob("*")
@@ -488,9 +488,9 @@ def test_asking_deletes_nothing(sweep):
 
     good, before = sweep.compared(), results()
     sweep.configure(iou=0.75)
-    for asked in ("--lint", "--rulegraph", "--summary", "--report=report.html"):
-        sweep.run(asked)
-        assert results() == before, asked
+    for query in ("--lint", "--rulegraph", "--summary", "--report=report.html"):
+        sweep.run(query)
+        assert results() == before, query
     assert sweep.planned() == (ALL, AFTER)
     assert results() == before
     sweep.configure()
@@ -498,7 +498,7 @@ def test_asking_deletes_nothing(sweep):
     assert sweep.compared() == good
 
 
-def test_touch_keeps_files_but_tables_of_other_options_stay_outdated(sweep):
+def test_touch_keeps_files_but_tables_of_other_options_remain_stale(sweep):
     before = {name: data for name, data in sweep.compared().items() if ".state" not in name}
     sweep.configure(iou=0.75)
     sweep.run("--touch")
@@ -506,7 +506,7 @@ def test_touch_keeps_files_but_tables_of_other_options_stay_outdated(sweep):
     after = {name: data for name, data in sweep.compared().items() if ".state" not in name}
     assert after == before
     output = sweep.run("tables", ok=False)
-    assert "found made with iou 0.5; expected 0.75, as now" in output
+    assert "found computed with iou 0.5; expected 0.75, as planned" in output
     assert jobs.MODELS_AGAIN in output
     assert not list(sweep.folder.glob("results/aggregated/*"))
 
@@ -520,8 +520,8 @@ if "evaluate_model.py" in " ".join(sys.orig_argv):
 
 
 @pytest.mark.parametrize("limit", [[], ["--max-jobs-per-timespan", "9/1s"]])
-def test_waiting_jobs_are_looked_through_only_when_one_ends(sweep, tmp_path, limit):
-    """Else thousands of them keep a core busy; a limit that somebody has set stays."""
+def test_waiting_jobs_are_scheduled_only_when_a_job_finishes(sweep, tmp_path, limit):
+    """Otherwise thousands of jobs keep a core busy; a limit set by the user is kept."""
     (tmp_path / "sitecustomize.py").write_text(SLEEPER)
     sweep.env["PYTHONPATH"] = str(tmp_path)
     shutil.rmtree(sweep.folder / "results")
@@ -531,10 +531,10 @@ def test_waiting_jobs_are_looked_through_only_when_one_ends(sweep, tmp_path, lim
     assert (output.count("Ready jobs: ") > jobs) is bool(limit)
 
 
-# where it runs
+# environments
 
 
-def test_a_locale_without_the_letters_of_a_name_is_told(sweep):
+def test_a_locale_that_cannot_encode_a_name_is_reported(sweep):
     shutil.rmtree(sweep.folder / "results")
     sweep.predictions("NA").parent.rename(sweep.folder / "data/predictions/K\u00e4fer")
     models = {("K\u00e4fer" if name == "NA" else name): row for name, row in MODELS.items()}
@@ -550,29 +550,29 @@ def test_a_locale_without_the_letters_of_a_name_is_told(sweep):
 
 
 @pytest.mark.parametrize("cores", ["1", "16"])
-def test_the_same_bytes_whatever_the_circumstances(base, tmp_path, cores):
+def test_the_same_bytes_in_other_environments(base, tmp_path, cores):
     other = Sweep(tmp_path / "an other place")
     shutil.copytree(base.folder / "data", other.folder / "data", copy_function=shutil.copy)
     (other.folder / "config").mkdir()
     other.configure()
     other.write_manifest(dict(reversed(MODELS.items())))
     other.env = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
-    # plots and report are one job each: they are looked at once
+    # plots and report are one job each: comparing them once is enough
     other.run("--cores", cores, *(["tables"] if cores == "16" else []))
     look = Sweep.tables if cores == "16" else Sweep.compared
-    found, wanted = look(other), look(base)
-    assert sorted(found) == sorted(wanted)
-    assert [name for name in wanted if found[name] != wanted[name]] == []
+    found, expected = look(other), look(base)
+    assert sorted(found) == sorted(expected)
+    assert [name for name in expected if found[name] != expected[name]] == []
 
 
-def test_a_working_directory_that_has_only_data(base, tmp_path):
-    """--directory, from elsewhere, with the config named on the command line."""
+def test_a_working_directory_with_data_only(base, tmp_path):
+    """Uses --directory from another folder, with the config given on the command line."""
     folder = tmp_path / "work here"
     shutil.copytree(base.folder / "data", folder / "data")
     config = ["--configfile", str(base.folder / "config/config.yaml")]
     sweep = Sweep(folder)
-    wanted = (ALL, {"index_benchmark", *AFTER})
-    assert sweep.planned("--directory", str(folder), *config, cwd=tmp_path) == wanted
+    expected = (ALL, {"index_benchmark", *AFTER})
+    assert sweep.planned("--directory", str(folder), *config, cwd=tmp_path) == expected
     assert (folder / "results/.state/sweep.json").exists()
     assert not (tmp_path / "results").exists()
 
@@ -582,7 +582,7 @@ def tables_of(results):
 
 
 def two_modules(base, folder):
-    """A workflow that uses this one twice, under two IoUs."""
+    """A workflow that uses this one twice, with two IoU thresholds."""
     shutil.copytree(base.folder / "data", folder / "data")
     (folder / "Snakefile").write_text(f"""
 CONFIG = {{
@@ -629,14 +629,14 @@ onerror:
     return Sweep(folder, snakefile=folder / "Snakefile")
 
 
-def test_modules_have_tables_and_messages_of_their_own(base, tmp_path):
+def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
     sweep = two_modules(base, tmp_path)
     path = sweep.predictions("007")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     output = sweep.run("--keep-going", "strict_tables", "plain_tables", ok=False)
-    assert "an evaluation, see also strict/results/logs/evaluate_model/<model>.log" in output
-    assert "an evaluation, see also results/logs/evaluate_model/<model>.log" in output
+    assert "See the errors above and strict/results/logs/evaluate_model/<model>.log" in output
+    assert "See the errors above and results/logs/evaluate_model/<model>.log" in output
     path.write_bytes(whole)
     sweep.run("strict_tables", "plain_tables")
     assert tables_of(tmp_path / "results") == tables_of(base.folder / "results")
@@ -645,7 +645,7 @@ def test_modules_have_tables_and_messages_of_their_own(base, tmp_path):
     assert '"iou_threshold": 0.75' in together
 
 
-def test_as_a_module_of_another_workflow(base, tmp_path):
+def test_the_workflow_runs_as_a_module_of_another_workflow(base, tmp_path):
     sweep = two_modules(base, tmp_path)
     _, rules = sweep.planned()
     assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules

@@ -1,6 +1,6 @@
-"""Sweeps that cannot end well, run by snakemake itself: a clear message and the way on.
+"""Sweeps that cannot finish, run by Snakemake itself: clear messages, and recovery.
 
-Most make the tables alone, as plots cost the most time and come from them.
+Most compute only the tables, because plots take most of the time and depend only on the tables.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.workflow
 
 
 def fresh(base, folder):
-    """The data of a sweep, and no results."""
+    """The data of a sweep, without results."""
     sweep = Sweep(folder)
     shutil.copytree(base.folder / "data", folder / "data")
     shutil.copytree(base.folder / "config", folder / "config")
@@ -29,7 +29,7 @@ def fresh(base, folder):
 
 
 def start(sweep):
-    """Snakemake in a process group of its own, its output kept in a file."""
+    """Start Snakemake in its own process group, with its output in a file."""
     with (sweep.folder / "output.txt").open("wb") as output:
         return subprocess.Popen(
             sweep.command("tables"),
@@ -49,24 +49,24 @@ def running(sweep):
 
 
 def written(sweep):
-    """When each summary was written."""
+    """Modification time of each summary that exists."""
     there = [model for model in MODELS if sweep.summary(model).exists()]
     return {model: sweep.summary(model).stat().st_mtime_ns for model in there}
 
 
 def evaluated(sweep, before):
-    """The models whose summary is not the one it was."""
+    """The models whose summary was written or removed since ``before``."""
     after = written(sweep)
     return {model for model in MODELS if after.get(model) != before.get(model)}
 
 
-def told(output, *words):
+def mentions(output, *words):
     assert [word for word in words if word not in output] == [], output
     assert "Traceback" not in output, output
 
 
 @pytest.fixture(autouse=True)
-def tell_counts(record_property):
+def count_sweeps(record_property):
     record_property("sweeps", 1)
 
 
@@ -75,7 +75,7 @@ def tell_counts(record_property):
 
 # from the first job to about the end
 @pytest.mark.parametrize("scored", [0, 2, len(MODELS)])
-def test_killed_with_all_its_jobs_at_any_moment_the_next_run_completes(
+def test_the_next_run_completes_after_snakemake_and_its_jobs_are_killed_at_any_moment(
     base, tmp_path, record_property, scored
 ):
     sweep = fresh(base, tmp_path / "sweep")
@@ -84,11 +84,11 @@ def test_killed_with_all_its_jobs_at_any_moment_the_next_run_completes(
         while process.poll() is None and len(written(sweep)) < scored:
             time.sleep(0.005)
         time.sleep(random.Random(scored).uniform(0, 0.5))
-        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        with contextlib.suppress(ProcessLookupError):  # it finished before the kill
             os.killpg(process.pid, signal.SIGKILL)
     record_property("kills", int(process.returncode == -signal.SIGKILL))
     if any(sweep.folder.glob(".snakemake/locks/*")):
-        told(sweep.run("tables", ok=False), "Directory cannot be locked", "--unlock")
+        mentions(sweep.run("tables", ok=False), "Directory cannot be locked", "--unlock")
         sweep.run("--unlock")
     sweep.run("--rerun-incomplete", "tables")
     assert sweep.tables() == base.tables()
@@ -108,8 +108,8 @@ if "evaluate_model.py" in " ".join(sys.orig_argv):
 """
 
 
-def test_a_job_that_is_killed_is_told_and_the_next_run_completes(base, tmp_path, record_property):
-    """As by a kernel without memory; the flag lets it happen to one job alone."""
+def test_a_killed_job_is_reported_and_the_next_run_completes(base, tmp_path, record_property):
+    """As if the kernel ran out of memory; the flag restricts it to a single job."""
     sweep = fresh(base, tmp_path / "sweep")
     flag = tmp_path / "kill one"
     flag.touch()
@@ -125,23 +125,23 @@ def test_a_job_that_is_killed_is_told_and_the_next_run_completes(base, tmp_path,
     assert sweep.tables() == base.tables()
 
 
-# two at once
+# concurrent runs
 
 
-def test_two_at_once_in_one_folder_the_second_is_refused(base, tmp_path):
+def test_a_second_run_in_the_same_folder_is_rejected(base, tmp_path):
     sweep = fresh(base, tmp_path / "sweep")
     with start(sweep) as first:
         running(sweep)
-        os.killpg(first.pid, signal.SIGSTOP)  # however slow the machine is, it runs meanwhile
+        os.killpg(first.pid, signal.SIGSTOP)  # still running, however slow the machine is
         try:
-            told(sweep.run("tables", ok=False), "Directory cannot be locked", str(sweep.folder))
+            mentions(sweep.run("tables", ok=False), "Directory cannot be locked", str(sweep.folder))
         finally:
             os.killpg(first.pid, signal.SIGCONT)
     assert first.returncode == 0, (sweep.folder / "output.txt").read_text()
     assert sweep.tables() == base.tables()
 
 
-def test_two_at_once_in_two_folders_both_complete(base, tmp_path):
+def test_concurrent_runs_in_two_folders_both_complete(base, tmp_path):
     sweeps = [fresh(base, tmp_path / name) for name in ("one", "other")]
     for process in [start(sweep) for sweep in sweeps]:
         assert process.wait() == 0
@@ -154,7 +154,7 @@ def test_two_at_once_in_two_folders_both_complete(base, tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 4 MB; where this process may not mount one, the test skips."""
+    """A file system of 4 MB; the test is skipped without permission to mount."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
@@ -166,9 +166,9 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
-# what is full, and for what there is still room: for the index, for some models
+# which folder is on the full disk, and bytes left: enough for the index, or for some models
 @pytest.mark.parametrize(("full", "room"), [("results", 94_096), ("all", 220_000)])
-def test_a_full_disk_is_told_and_the_next_run_with_room_completes(
+def test_a_full_disk_is_reported_and_the_next_run_with_free_space_completes(
     base, tmp_path, small_disk, full, room
 ):
     sweep = fresh(base, small_disk if full == "all" else tmp_path / "sweep")
@@ -179,17 +179,17 @@ def test_a_full_disk_is_told_and_the_next_run_with_room_completes(
     ballast.write_bytes(b"x" * (status.f_bavail * status.f_frsize - room))
     output = sweep.run("tables", ok=False)
     assert "No space left on device" in output
-    assert full == "all" or "Traceback" not in output  # snakemake's own files are there too
+    assert full == "all" or "Traceback" not in output  # Snakemake's own files are on this disk too
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     ballast.unlink()
     sweep.run("tables")
     assert sweep.tables() == base.tables()
 
 
-def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
+def test_results_that_cannot_be_written_are_reported(base, tmp_path, request):
     sweep = fresh(base, tmp_path / "sweep")
     results = sweep.folder / "results"
-    if os.geteuid() == 0:  # root may write anywhere but on a read-only disk
+    if os.geteuid() == 0:  # root may write anywhere except on a read-only disk
         place = request.getfixturevalue("small_disk")
         results.symlink_to(place)
         subprocess.run(["mount", "-o", "remount,ro", place], check=True)
@@ -197,7 +197,7 @@ def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
     else:
         results.mkdir(mode=0o555)
         words = "Permission denied"
-    told(sweep.run("tables", ok=False), "cannot write what results are made from", words, "results")
+    mentions(sweep.run("tables", ok=False), "cannot write the fingerprints", words, "results")
     if os.geteuid() == 0:
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)
     else:
@@ -206,11 +206,11 @@ def test_results_that_cannot_be_written_are_told(base, tmp_path, request):
     assert sweep.tables() == base.tables()
 
 
-# files that are there, and broken
+# damaged files
 
 
 @pytest.mark.parametrize("kind", ["foreign", "truncated"])
-def test_a_foreign_or_broken_index_is_refused_and_one_command_makes_it_again(sweep, kind):
+def test_a_foreign_or_damaged_index_is_rejected_and_one_command_recreates_it(sweep, kind):
     good, before = sweep.tables(), written(sweep)
     index = sweep.folder / "results/benchmark/index.npz"
     if kind == "foreign":
@@ -222,7 +222,7 @@ def test_a_foreign_or_broken_index_is_refused_and_one_command_makes_it_again(swe
         index.write_bytes(index.read_bytes()[:-9])
     sweep.summary("007").unlink()
     output = sweep.run("tables", "results/models/007/007_summary.json", ok=False)
-    told(output, "results/benchmark/index.npz: found", jobs.INDEX_AGAIN)
+    mentions(output, "results/benchmark/index.npz: found", jobs.INDEX_AGAIN)
     assert "007" in evaluated(sweep, before)
     assert not sweep.summary("007").exists()
     sweep.run("tables", "--forcerun", "index_benchmark")
@@ -230,16 +230,16 @@ def test_a_foreign_or_broken_index_is_refused_and_one_command_makes_it_again(swe
     assert sweep.planned("tables") == (set(), set())
 
 
-def test_broken_summaries_are_refused_and_those_that_are_deleted_are_made_again(sweep):
-    """One truncated, one of another schema version, and each job has more than one attempt."""
+def test_damaged_summaries_are_rejected_and_recreated_after_deletion(sweep):
+    """One truncated, one of another schema version; each job has more than one attempt."""
     good, before = sweep.tables(), written(sweep)
     cut, other = sweep.summary("007"), sweep.summary("1e5")
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
     other.write_text(other.read_text().replace('"schema_version": 2', '"schema_version": 0'))
     output = sweep.run("--retries", "1", "tables", ok=False)
     assert "Missing" not in output
-    told(output, "007_summary.json", "truncated", jobs.MODELS_AGAIN)
-    told(output, "1e5_summary.json", "found schema_version 0; expected schema_version 2")
+    mentions(output, "007_summary.json", "truncated", jobs.MODELS_AGAIN)
+    mentions(output, "1e5_summary.json", "found schema_version 0; expected schema_version 2")
     assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     cut.unlink()
@@ -249,31 +249,31 @@ def test_broken_summaries_are_refused_and_those_that_are_deleted_are_made_again(
     assert evaluated(sweep, before) == {"007", "1e5"}
 
 
-def test_truncated_tables_are_refused_by_the_plots_and_one_command_makes_them_again(sweep):
+def test_truncated_tables_are_rejected_by_the_plots_and_one_command_recreates_them(sweep):
     good = sweep.tables()
     aggregated = sweep.folder / "results/aggregated/aggregated.json"
     aggregated.write_bytes(aggregated.read_bytes()[:-9])
     (sweep.folder / "results/plots/target_grid.svg").unlink()
-    told(sweep.run(ok=False), "aggregated.json", "truncated", jobs.TABLES_AGAIN)
+    mentions(sweep.run(ok=False), "aggregated.json", "truncated", jobs.TABLES_AGAIN)
     sweep.run("tables", "--forcerun", "aggregate")
     assert sweep.tables() == good
 
 
-def test_touch_of_one_model_keeps_no_tables(sweep):
+def test_touching_one_model_does_not_keep_stale_tables(sweep):
     sweep.configure(iou=0.75)
     sweep.run("--touch", "results/models/007/007_summary.json")
     path = sweep.predictions("1e5")
     path.write_bytes(path.read_bytes()[:-9])
-    told(sweep.run("--keep-going", "tables", ok=False), "1e5/iid_test_predictions.json")
+    mentions(sweep.run("--keep-going", "tables", ok=False), "1e5/iid_test_predictions.json")
     assert not list(sweep.folder.glob("results/aggregated/*"))
 
 
-def test_one_corrupt_file_does_not_keep_the_others_from_being_scored(base, tmp_path):
+def test_a_corrupt_file_does_not_prevent_scoring_of_the_other_models(base, tmp_path):
     sweep = fresh(base, tmp_path / "sweep")
     path = sweep.predictions("007")
     original = path.read_bytes()
     path.write_bytes(original[:-9])
-    told(sweep.run("--keep-going", "tables", ok=False), "007/iid_test_predictions.json")
+    mentions(sweep.run("--keep-going", "tables", ok=False), "007/iid_test_predictions.json")
     assert [model for model in MODELS if not sweep.summary(model).exists()] == ["007"]
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     path.write_bytes(original)
@@ -281,14 +281,14 @@ def test_one_corrupt_file_does_not_keep_the_others_from_being_scored(base, tmp_p
     assert sweep.tables() == base.tables()
 
 
-def test_no_table_of_another_benchmark_passes_for_one_of_the_present(sweep):
+def test_tables_of_another_benchmark_are_never_mistaken_for_current_ones(sweep):
     good = sweep.tables()
     path = sweep.folder / "data/benchmark/detection/annotations_coco/iid_test.json"
     original = path.read_bytes()
     path.write_bytes(original[: len(original) // 2])
-    told(sweep.run("tables", ok=False), "iid_test.json")
+    mentions(sweep.run("tables", ok=False), "iid_test.json")
     assert not list(sweep.folder.glob("results/aggregated/*"))
-    # a changed digest is in each summary and in the tables, though no number differs
+    # each summary and the tables contain the changed digest, although no number differs
     path.write_bytes(original + b"\n")
     sweep.run("tables")
     changed = sweep.tables()

@@ -1,4 +1,4 @@
-"""The configuration: text becomes types, anything odd is an error, all errors come together."""
+"""The configuration: text is converted, invalid values are errors, all are reported together."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_demo_config_is_valid():
     assert config.splits == ("iid_test", "inat_test", "semantic_ood")
 
 
-def test_nothing_given_is_all_defaults():
+def test_an_empty_config_has_all_defaults():
     config = normalise_config(None)
     assert (config.iou, config.engine, config.on_invalid) == (0.5, "fast", "error")
     assert (config.allow_missing, config.detections) == (False, True)
@@ -71,7 +71,7 @@ def test_nothing_given_is_all_defaults():
         ("predictions_dir", None, None),
     ],
 )
-def test_text_becomes_the_type_of_the_key(key, text, value):
+def test_text_is_converted_to_the_type_of_the_key(key, text, value):
     found = getattr(normalise_config({key: text}), key)
     assert found == value
     assert type(found) is type(value)
@@ -122,14 +122,14 @@ def test_text_becomes_the_type_of_the_key(key, text, value):
         ("manifest", {"path": "m.csv"}),
     ],
 )
-def test_odd_values_are_errors_that_name_the_key(key, value):
+def test_invalid_values_are_errors_that_name_the_key(key, value):
     (problem,) = problems({key: value})
     assert problem.field == key
     assert problem.kind == "config-value"
     assert problem.expected
 
 
-def test_all_problems_come_in_one_message():
+def test_all_problems_are_reported_in_one_message():
     found = problems({"iuo": 0.5, "iou": 2, "engine": "quick", 7: 1, "allow_missing": "no"})
     assert [(p.kind, p.field) for p in found] == [
         ("config-key", ""),
@@ -142,12 +142,12 @@ def test_all_problems_come_in_one_message():
 
 
 @pytest.mark.parametrize("raw", [[], "text", 3, ["iou", 0.5]])
-def test_a_config_that_is_no_mapping(raw):
+def test_a_config_that_is_not_a_mapping_is_an_error(raw):
     (problem,) = problems(raw)
     assert problem.kind == "config-shape"
 
 
-def test_a_number_as_path_says_how_to_write_it():
+def test_the_message_for_a_numeric_path_says_to_quote_it():
     (problem,) = problems({"benchmark_dir": 2024})
     assert "quote it" in problem.cause
 
@@ -162,7 +162,7 @@ def test_a_number_as_path_says_how_to_write_it():
         (b"iou: 0.5\nuio: 1", "config-key"),
     ],
 )
-def test_files_that_are_no_config(tmp_path, content, kind):
+def test_files_that_are_not_a_config_are_errors(tmp_path, content, kind):
     path = tmp_path / "c.yaml"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -171,18 +171,18 @@ def test_files_that_are_no_config(tmp_path, content, kind):
     assert str(path) in str(caught.value)
 
 
-def test_a_config_file_that_is_not_there(tmp_path):
+def test_a_missing_config_file_is_an_error(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         read_config(tmp_path / "none.yaml")
 
 
-def test_an_empty_config_file_is_all_defaults(tmp_path):
+def test_an_empty_config_file_has_all_defaults(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("# nothing\n")
     assert read_config(path) == normalise_config({})
 
 
-def test_a_renamed_key_is_refused_with_its_new_name():
+def test_a_renamed_key_is_rejected_with_its_new_name():
     with pytest.raises(InputError) as error:
         normalise_config({"own_metrics": "metrics.py"})
     (problem,) = error.value.problems
@@ -196,7 +196,7 @@ def test_a_renamed_key_is_refused_with_its_new_name():
         ("synth", "--boxes-per-specimen", "--detections-per-specimen"),
     ],
 )
-def test_a_renamed_option_is_refused_with_its_new_name(command, old, new, capsys):
+def test_a_renamed_option_is_rejected_with_its_new_name(command, old, new, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, old, "x"])
     assert stop.value.code == 2

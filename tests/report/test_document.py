@@ -1,4 +1,4 @@
-"""The words of the report: results with their uncertainty, and what is missing."""
+"""The text of the report: results with their uncertainty, and what is missing."""
 
 import json
 import re
@@ -211,7 +211,7 @@ def test_comparisons_are_counted_by_the_rule_that_decides_them(sweep):
     assert re.search(r"makes \d+ of the first kind and \d+ of the second", guide)
 
 
-def test_sentences_on_two_means_and_on_differences_have_their_own_reasons(sweep):
+def test_inconclusive_means_and_differences_have_their_own_explanations(sweep):
     # seeds so far apart that every verdict is inconclusive
     cells = [(row, {"value": value, "distinct": True}) for k, at in (("1", 0.4), ("5", 0.5))
              for row, value in three(f"a{k}", "a", GU, k, at, 0.3)]  # fmt: skip
@@ -331,14 +331,14 @@ def test_equal_warnings_are_listed_once_with_their_models(sweep):
         return {
             "value": 0.3,
             "warnings": [
-                ("iid_test", "7 boxes <b>left out</b>"),
+                ("iid_test", "7 boxes <b>excluded</b>"),
                 ("semantic_ood", f"{seed + 2},000 boxes of 9.{seed} % odd"),
             ],
         }
 
     text = render(sweep([((f"m{s}", "a", GU, "1", s), warned(s)) for s in range(3)]))
     first, second = section(text, "Warnings").strip().splitlines()
-    assert first == "- iid_test, 3 models (m0, m1 and m2): 7 boxes &lt;b&gt;left out&lt;/b&gt;"
+    assert first == "- iid_test, 3 models (m0, m1 and m2): 7 boxes &lt;b&gt;excluded&lt;/b&gt;"
     assert second.startswith(
         "- semantic_ood, 3 models (m0, m1 and m2): numbers differ, for example: 2,000 boxes"
     )
@@ -358,11 +358,11 @@ def test_warnings_are_announced_above_the_first_table_and_their_models_marked(sw
     assert "| b | global_uniform k=1 |" in headline
     rows = section(text, "All conditions")
     assert "| a | global_uniform | k=1 (warnings) |" in rows
-    assert document.warnings_told(path) == f"1 model has warnings: see {path}"
+    assert document.warnings_notice(path) == f"1 model has warnings: see {path}"
     path = write_report(sweep(three("c", "c", GU, "1", 0.2)), tmp_path)
     assert "have warnings" not in path.read_text()
-    assert document.warnings_told(path) is None
-    assert document.warnings_told(tmp_path / "none.md") is None
+    assert document.warnings_notice(path) is None
+    assert document.warnings_notice(tmp_path / "none.md") is None
 
 
 def test_all_images_are_one_training_set_whatever_the_regime(sweep):
@@ -432,14 +432,14 @@ def test_numbers_of_images_are_labelled_as_counted_or_expected(sweep, tmp_path):
     assert "| k=5 | 12 |" in rows
 
 
-def test_caveats_and_provenance(sweep, tmp_path):
+def test_the_report_has_caveats_and_provenance(sweep, tmp_path):
     table = sweep(three("a", "a", GU, "1", 0.2))
     text = render(table)
     caveats = section(text, "How to read these numbers")
     for word in (
         "nearly all specimens are large",
         "upper bound",
-        "the two largest have",
+        "The two largest account for",
         "2 scored",
     ):
         assert word in caveats

@@ -175,7 +175,7 @@ def test_target_grid_shows_value_and_n_of_each_cell(sweep):
     plt.close(figure)
 
 
-def test_targets_against_others_shows_the_numbers_of_the_csv(sweep):
+def test_target_vs_nontarget_shows_the_numbers_of_the_csv(sweep):
     folder, table = sweep
     lines = drawn(figure := targets.target_vs_nontarget(table))
     for architecture in ("a", "b"):
@@ -190,7 +190,7 @@ def test_targets_against_others_shows_the_numbers_of_the_csv(sweep):
 
 
 @pytest.mark.parametrize("unit", ["n_images", "n_specimens"])
-def test_budget_axis_holds_the_costs_of_the_csv(sweep, unit):
+def test_budget_axis_shows_the_costs_of_the_csv(sweep, unit):
     folder, table = sweep
     lines = drawn(figure := budgets.cost(table, unit))
     for architecture in ("a", "b"):
@@ -333,7 +333,7 @@ def test_the_outputs_of_the_workflow_are_the_plots(tmp_path):
     assert [name for name in made.split(", ") if name.startswith("results/plots/")] == plots
 
 
-def test_the_list_of_plots_is_read_without_numpy_and_matplotlib():
+def test_the_list_of_plots_is_imported_without_numpy_and_matplotlib():
     code = (
         "import sys, benchmark_eval.report.captions\n"
         "print(sorted({'numpy', 'matplotlib', 'pandas', 'msgspec'} & set(sys.modules)))"
@@ -357,7 +357,7 @@ def test_plots_are_written_with_the_same_bytes_each_time(sweep, tmp_path):
     assert not plt.get_fignums()
 
 
-def test_rounding_errors_of_the_layout_change_no_byte(sweep, tmp_path, monkeypatch):
+def test_rounding_errors_of_the_layout_do_not_change_the_files(sweep, tmp_path, monkeypatch):
     _, table = sweep
     names = ["novelty", "operating_curve", "budget_images"]
     write_plots(table, tmp_path / "1", names=names)
@@ -424,7 +424,7 @@ def test_axis_labels_fit_their_panel_and_the_page(sweep):
         plt.close(figure)
 
 
-def test_unknown_plot_is_refused(sweep, tmp_path):
+def test_an_unknown_plot_is_rejected(sweep, tmp_path):
     with pytest.raises(UsageError, match="unknown plot: nothing"):
         write_plots(sweep[1], tmp_path, names=["nothing"])
 

@@ -170,7 +170,7 @@ def test_1_no_correlation_of_rounding_errors(tmp_path):
     assert b[key] is None
 
 
-def test_3_ties_of_training_images_go_by_category_id(tmp_path):
+def test_3_ties_of_training_images_are_broken_by_category_id(tmp_path):
     tiers(tmp_path, "iid_test", dict.fromkeys(range(1, 9), 2), scored=range(1, 9), detected=[1, 2])
     theirs, ours = both(tmp_path, "iid_test")
     a, b = (x["per_split"]["iid_test"]["class_imbalance"] for x in (theirs, ours))

@@ -32,7 +32,7 @@ def test_precision_is_interpolated():
     assert coco["AR_10"] == 1.0
 
 
-def test_precision_is_zero_at_recall_that_is_not_reached():
+def test_precision_is_zero_at_recall_points_that_are_not_reached():
     # one of two detected: recall points 0.00 to 0.50, 51 of 101
     coco = score([[1, 1, A], [1, 1, B]], [[1, 1, A, 0.9]])["coco"]
     assert coco["AP_50"] == close(51 / 101)
@@ -160,7 +160,7 @@ def test_class_agnostic_matches_every_species():
 
 
 @pytest.mark.parametrize("n", [*range(1, 130), 650, 4367])
-def test_recall_points_equal_a_left_search(n):
+def test_true_positives_needed_equal_a_left_searchsorted(n):
     # 7/25 reaches 0.28 although 0.28 * 25 is 7.000000000000001
     needed = _true_positives_needed(np.array([n]))[:, 0]
     recall = np.arange(1, n + 1) / n

@@ -110,7 +110,7 @@ def test_headline():
     ("positive", "negative", "area"),
     [([2], [1], 1.0), ([1], [2], 0.0), ([1], [1], 0.5), ([1, 3], [2], 0.5), ([2, 2], [2, 1], 0.75)],
 )
-def test_auroc_is_the_probability_to_outrank(positive, negative, area):
+def test_auroc_is_the_probability_that_a_positive_outranks_a_negative(positive, negative, area):
     assert auroc(np.array(positive, float), np.array(negative, float)) == area
 
 

@@ -1,4 +1,4 @@
-"""The tables of a sweep against values computed by hand, and every input that is refused."""
+"""The tables of a sweep against values computed by hand, and every input that is rejected."""
 
 import csv
 import errno
@@ -347,7 +347,7 @@ def test_target_tables(sweep):
     assert dots["m2"]["iid_AP_50_95"] == "0.9"
 
 
-def test_expected_budgets_by_hand(sweep):
+def test_hand_computed_expected_budgets(sweep):
     sweep.lay(
         [
             (("g1", "a", GU, "1", 0), 0.5),
@@ -471,7 +471,7 @@ def test_all_problems_of_the_summaries_are_raised_at_once(sweep, digest):
     assert "missing-summary" not in {p.kind for p in sweep.problems(allow_missing=True)}
 
 
-def test_another_schema_version_is_refused(sweep):
+def test_another_schema_version_is_rejected(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), {"value": 0.5, "schema_version": 3})])
     (problem,) = sweep.problems()
     assert (problem.kind, problem.found) == ("schema-version", "schema_version 3")
@@ -582,7 +582,7 @@ def test_a_full_disk_leaves_no_partial_tables(sweep, monkeypatch, at):
     assert list(sweep.output.iterdir()) == []
 
 
-def test_row_order_and_folder_change_no_byte(sweep, tmp_path):
+def test_tables_do_not_depend_on_row_order_and_folder(sweep, tmp_path):
     cells = [((f"m{k}{s}", "a", GU, k, s), 0.1 * s + 0.3) for k in ("1", "5") for s in range(3)]
     sweep.lay(cells).run()
     first = {p.name: p.read_bytes() for p in sweep.output.iterdir()}
@@ -637,7 +637,7 @@ def test_conditions_of_rows_are_those_of_the_manifest(sweep):
     ]  # fmt: skip
 
 
-def test_text_that_a_spreadsheet_would_execute_is_refused(sweep):
+def test_text_that_a_spreadsheet_would_execute_is_rejected(sweep):
     sweep.lay([(("=1+1", "@a", GU, "1", 0), 0.5)])
     assert [p.field for p in sweep.problems()] == ["model_name", "architecture"]
 

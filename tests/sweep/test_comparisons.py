@@ -17,7 +17,7 @@ from benchmark_eval.sweep.comparisons import Judged, compare, compare_to, expect
         ([0.9], [], "undefined"),
     ],
 )
-def test_means_differ_only_where_intervals_do_not_overlap(left, right, verdict):
+def test_means_differ_only_if_intervals_do_not_overlap(left, right, verdict):
     assert compare(over_seeds(left), over_seeds(right)) == verdict
 
 

@@ -121,11 +121,11 @@ def test_every_model_with_an_invalid_result_is_named(custom, aggregated, returne
         ("import no_such_module", "ModuleNotFoundError"),
     ],
 )
-def test_files_without_the_function_are_refused(custom, text, found):
+def test_files_without_the_function_are_rejected(custom, text, found):
     with pytest.raises(InputError, match=found):
         load_custom_metrics(custom(text))
 
 
-def test_a_missing_file_is_refused(tmp_path):
+def test_a_missing_file_is_rejected(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         load_custom_metrics(tmp_path / "none.py")

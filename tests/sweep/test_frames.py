@@ -19,7 +19,7 @@ OWN = """
 def custom_metrics(evaluation):
     return {"n": 2.5, "half_n": 0.5, "undefined": None}
 """
-"""Metrics of the user's own whose names end like those of counts."""
+"""Custom metrics whose names end like those of counts."""
 
 
 def aggregated(folder, rows):
@@ -69,7 +69,7 @@ def same(cell, value, kind):
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
-def test_every_cell_is_that_of_the_csv_file(sweep, name):
+def test_every_cell_equals_that_of_the_csv_file(sweep, name):
     frame = read_aggregated(sweep)[name]
     header, rows = cells(sweep / f"{name}.csv")
     assert frame.columns.tolist() == header
@@ -115,7 +115,7 @@ def test_counts_are_integers_and_undefined_is_nan(sweep):
     assert str(tables["density_curves"]["n_images"].dtype) == "Int64"
 
 
-def test_metrics_of_ones_own_are_numbers_whatever_their_names(sweep):
+def test_custom_metrics_are_numbers_whatever_their_names(sweep):
     tables = read_aggregated(sweep)
     assert tables["models"]["custom_half_n"].tolist()[0] == 0.5
     assert tables["models"]["custom_undefined"].isna().all()
@@ -132,7 +132,7 @@ def test_a_table_without_rows_has_the_same_types(tmp_path, sweep):
         assert empty[name].dtypes.equals(full[name].dtypes)
 
 
-def test_the_metrics_of_a_model_are_those_of_its_csv_file(tmp_path):
+def test_the_metrics_of_a_model_equal_those_of_its_csv_file(tmp_path):
     made = evaluation("1e5", value=0.5)
     write_evaluation(tmp_path, made)
     (tmp_path / "s.csv").write_text(summary_csv(made))
@@ -148,7 +148,7 @@ def test_the_metrics_of_a_model_are_those_of_its_csv_file(tmp_path):
     assert set(frame["model"]) == {"1e5"}
 
 
-def test_files_that_are_none_are_input_errors(tmp_path):
+def test_other_files_are_input_errors(tmp_path):
     (tmp_path / "m_summary.json").write_text("{}")
     with pytest.raises(InputError, match=r"m_summary\.json"):
         read_summary(tmp_path / "m_summary.json")

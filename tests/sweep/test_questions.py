@@ -56,7 +56,7 @@ def test_the_first_condition_is_best_on_ties_at_zero(sweep):
     assert best_conditions(table.learning_curves)["a"].k_or_p == "1"
 
 
-def test_best_conditions_where_a_metric_is_undefined_are_left_out(sweep):
+def test_best_conditions_with_an_undefined_metric_are_excluded(sweep):
     gone = {"value": 0.4, "per_split__inat_test__coco__AP_50": None}
     best = best_conditions(sweep(("a", GU, "1", [gone]), ("b", GU, "1", [0.3])).learning_curves)
     assert list(defined_at_best(best, "iid_AP_50", "inat_AP_50")) == ["b"]
@@ -81,7 +81,7 @@ def test_largest_takes_the_first_on_ties_and_undefined_means_last():
     assert largest({"a": UNDEFINED, "b": over_seeds([-1.0])}) == "b"
 
 
-def test_seeds_of_one_training_set_under_two_names_are_pooled(sweep):
+def test_seeds_of_the_same_training_set_under_two_names_are_pooled(sweep):
     # 0.5, 0.51, 0.52, 0.44, 0.46, 0.48: mean 0.485; t(5) = 2.5706, std 0.0308
     conditions = [("a", GU, "all", [0.5, 0.51, 0.52]), ("a", IN, "1", [0.44, 0.46, 0.48])]
     table = sweep(*conditions, ("b", GU, "all", [0.5]))
@@ -184,7 +184,7 @@ def test_bottleneck_is_judged_by_the_difference_of_both_losses(sweep):
     assert (judged.value.mean, judged.verdict) == (pytest.approx(0.205), "above")
 
 
-def test_target_species_are_contrasted_at_the_first_and_last_k(sweep):
+def test_near_and_far_target_species_are_compared_at_the_first_and_last_k(sweep):
     def made(near, far):
         return {"value": 0.5, "species_ap": {1: near, 5: far}}
 

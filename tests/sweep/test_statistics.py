@@ -25,7 +25,7 @@ def test_one_seed_has_a_mean_only():
     assert (e.mean, e.std, e.n, e.ci95_low, e.ci95_high) == (0.5, None, 1, None, None)
 
 
-def test_undefined_values_enter_neither_mean_nor_n():
+def test_undefined_values_are_excluded_from_mean_and_n():
     e = estimate([0.2, None, 0.4])
     assert (e.n, e.mean) == (2, pytest.approx(0.3))
     assert e.std == pytest.approx(0.1414, abs=5e-5)
@@ -44,7 +44,7 @@ def test_plain_means_skip_undefined_values():
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=9), st.randoms())
-def test_the_order_of_seeds_changes_no_bit(values, random):
+def test_the_mean_does_not_depend_on_the_order_of_seeds(values, random):
     shuffled = list(values)
     random.shuffle(shuffled)
     e = estimate(values)

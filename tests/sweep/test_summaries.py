@@ -29,7 +29,7 @@ def test_a_path_that_no_summary_has_is_an_error(path):
         reader(path)
 
 
-def test_a_value_that_a_summary_lacks_is_none():
+def test_a_value_missing_from_a_summary_is_none():
     one = evaluation("m", 0.25, splits=("iid_test",))
     assert reader(("per_split", "inat_test", "coco", "AP_50"))(one) is None
     assert reader(("per_split", "iid_test", "coco", "AP_50"))(one) == 0.25

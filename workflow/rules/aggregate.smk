@@ -1,4 +1,4 @@
-# Makes the tables of the sweep from the summaries of all models.
+# The tables of the sweep, from the summaries of all models.
 rule aggregate:
     input:
         summaries=summaries,

@@ -1,5 +1,6 @@
-# Reads and checks the benchmark once; every evaluation then loads the index in milliseconds. Rules
-# that read the index do not mark it ancient(): Snakemake 9.27 would drop later jobs (snakemake#4166).
+# The benchmark is read and checked once; every evaluation then loads the index in milliseconds.
+# Rules that read the index must not mark it ancient(): Snakemake 9.27 would drop the jobs that
+# depend on it (snakemake#4166).
 rule index_benchmark:
     input:
         files=ancient(local(benchmark_files)),

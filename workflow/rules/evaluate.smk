@@ -1,5 +1,5 @@
-# Scores one model on all splits. Prediction files are not compared by timestamp: the fingerprint
-# contains their digests, those of the benchmark and of the scoring code, and the options.
+# One model on all splits. Modification times of prediction files are ignored: the fingerprint
+# contains their digests, those of the benchmark and the scoring code, and the options.
 rule evaluate_model:
     input:
         predictions=ancient(local(prediction_files)),

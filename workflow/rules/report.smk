@@ -1,4 +1,4 @@
-# Plots and report, made from the tables alone.
+# The plots and the report, from the tables only.
 from benchmark_eval.report.captions import PLOTS
 
 
@@ -51,7 +51,7 @@ rule report:
             "results/aggregated/report.md",
             caption="../report/report.rst",
             category="Report",
-            labels={"plot": "the report as text", "format": "md"},
+            labels={"plot": "Report of the sweep", "format": "md"},
         ),
         record=f"results/.state/{PLAN.record('report')}",
     log:

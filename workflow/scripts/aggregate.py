@@ -1,4 +1,4 @@
-"""Job of the rule aggregate: make the tables of the sweep."""
+"""Job of the rule aggregate: compute the tables of the sweep."""
 
 import argparse
 
@@ -8,5 +8,5 @@ parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
 for name in ("eval-dir", "manifest", "index", "output-dir", "fingerprint", "record", "log"):
     parser.add_argument(f"--{name}", required=True)
 parser.add_argument("--allow-missing", required=True, action=argparse.BooleanOptionalAction)
-parser.add_argument("--custom-metrics", type=lambda path: path or None, help="may be empty")
+parser.add_argument("--custom-metrics", type=lambda path: path or None, help="empty for none")
 aggregate(**vars(parser.parse_args()))

@@ -45,9 +45,9 @@ def tiers(table: Aggregated) -> Figure:
     return by_part(
         table,
         [
-            ("iid_head_AP_50", "head (quarter of species with most images)"),
+            ("iid_head_AP_50", "head (quarter of species with the most images)"),
             ("iid_medium_AP_50", "medium (middle half)"),
-            ("iid_tail_AP_50", "tail (quarter with fewest images)"),
+            ("iid_tail_AP_50", "tail (quarter with the fewest images)"),
         ],
         "AP@.5 of species with many and few training images, in-distribution",
         "AP@.5",

@@ -11,12 +11,13 @@ from benchmark_eval.core.text import counted, percent
 from benchmark_eval.scoring.diagnostics.evidence import FIT_IOU, MIN_FRACTION, Evidence, explains
 
 OUTSIDE_FRACTION = 0.05
-"""Fraction of boxes outside their image from which a warning fires. Detectors clip boxes to the
-image or overshoot by a pixel or two."""
+"""Smallest fraction of boxes outside their image at which a warning fires. Detectors clip boxes to
+the image or overshoot by a pixel or two."""
 MAX_NORMALISED = 2.0
-"""Largest coordinate in px up to which coordinates are taken for normalised ones."""
+"""Largest coordinate in px at which coordinates are taken to be normalised."""
 RESIZED_SAMPLE = 100
-"""Best detections, evenly over the images, that select the likeliest image size."""
+"""Number of best detections, evenly spread over the images, used to find the likeliest image
+size."""
 LENGTHS = (320, 416, 448, 512, 576, 608, 640, 672, 704, 736, 768, 800, 832, 896, 960, 1024, 1152,
            1280, 1333, 1536, 1600, 1920, 2048)  # fmt: skip
 """Common side lengths in px of detector input images."""
@@ -33,7 +34,7 @@ def other_split(evidence: Evidence) -> Iterator[str]:
         if name == evidence.truth.name:
             continue
         fits = evidence.fits_in(other)
-        # boxes that fit nothing at all (of a resized image) fit a few others by chance
+        # boxes that fit nothing at all (such as those of a resized image) fit others by chance
         if explains(fits, as_is) and fits.sum() >= MIN_FRACTION * len(best):
             yield (
                 f"{int(fits.sum()):,} of the best detections of {counted(len(best), 'image')} fit "

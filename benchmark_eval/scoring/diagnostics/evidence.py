@@ -15,9 +15,10 @@ from benchmark_eval.scoring.detections import Detections
 from benchmark_eval.scoring.pairs import find_pairs
 
 SAMPLE = 2_000
-"""Most best detections (one per image, evenly over the images) to test other readings on."""
+"""Largest number of best detections (one per image, evenly spread over the images) on which other
+readings are tested."""
 FIT_IOU = 0.5
-"""IoU from which a detection fits a specimen."""
+"""Smallest IoU at which a detection fits a specimen."""
 MIN_GAINED = 10
 """Detections that must be correct only under the other reading to accept it ..."""
 MIN_GAINED_PER_LOST = 5

@@ -16,8 +16,8 @@ from benchmark_eval.scoring.diagnostics.evidence import Evidence, explains
 from benchmark_eval.scoring.diagnostics.scores import MIN_SCORES
 
 HELD_OUT_FRACTION = 0.005
-"""Fraction of detections of species without training images from which a warning fires. A
-detector with an output for every category of the benchmark gives a few by chance."""
+"""Smallest fraction of detections of species without training images at which a warning fires. A
+detector with an output for every category of the benchmark predicts a few by chance."""
 MIN_TRAINED = 0.99
 """Fraction of ids that must be trained species under one other reading ..."""
 MAX_TRAINED = 0.9

@@ -12,19 +12,20 @@ from benchmark_eval.core.text import counted, percent
 from benchmark_eval.scoring.diagnostics.evidence import Evidence, joined
 
 MAX_TIED = 0.2
-"""Probability that two detections have equal scores from which AP depends on the file order.
+"""Smallest probability of equal scores of two detections at which AP depends on the file order.
 Scores of five decimals, thresholded at 0.001, stay below 0.01."""
 MIN_SCORES = 20
 """Fewest detections to test for tied scores."""
 LARGE = 50_000
-"""Detections above which duplicates are first searched in an even part."""
+"""Number of detections above which a part is searched for duplicates first."""
 TIES_SAMPLE = 10_000
-"""Detections, evenly over the file, used to measure how often scores tie."""
+"""Number of detections, evenly spread over the file, used to measure how often scores tie."""
 DUPLICATE_FRACTION = 0.001
-"""Fraction of detections that are exact duplicates; non-maximum suppression leaves none."""
+"""Smallest fraction of exact duplicates at which a warning fires; non-maximum suppression leaves
+none."""
 MIN_SCORE_THRESHOLD = 0.05
-"""Smallest score from which the tail that counts for AP is missing. Predictions of this benchmark
-are made with a threshold of 0.001."""
+"""Lowest score of a file at which the tail that matters for AP is missing. Predictions for this
+benchmark are made with a threshold of 0.001."""
 MIN_DETECTIONS = 100
 """Fewest detections to test for a score threshold."""
 MIN_AT_EDGE = 30

@@ -11,7 +11,7 @@ from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.schema import ClassImbalance, SpeciesScore
 
 MIN_SPECIES = 4
-"""Fewer species cannot be split into quarters."""
+"""Smallest number of species that can be split into quarters."""
 
 
 def class_imbalance(

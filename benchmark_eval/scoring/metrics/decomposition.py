@@ -1,4 +1,4 @@
-"""Detection versus classification: fractions of specimens missed and misidentified."""
+"""Detection versus identification: fractions of specimens missed and misidentified."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def decomposition(
     joint_ap_50: float | None,
     detection_only_ap_50: float | None,
 ) -> Decomposition:
-    """Detection recall, accuracy given detection, their products and what is lost at each step.
+    """Detection recall, accuracy given detection, their products and the loss at each step.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ def detection_cap(data: SplitData, suite: Suite, match: Match) -> DetectionCap:
     Returns
     -------
     DetectionCap
-        The three ARs, the number of images above 100 detections, and of detections beyond.
+        The three ARs, the number of images with more than 100 detections, and the number of
+        detections beyond the first 100 of their image.
 
     Notes
     -----

@@ -28,7 +28,7 @@ def per_species(data: SplitData, scores: Scores) -> dict[str, SpeciesScore]:
     -----
     AP from COCO (area "all", 100 detections), as in the benchmark's evaluator, v2.0.1.
     ``n_matched_tp``, ``n_correct_species`` and ``n_correct_genus`` are ours: specimens of the
-    species detected in the localisation matching, and how many with the correct species, genus.
+    species detected in the localisation matching, and those with the correct species or genus.
     """
     k = len(data.categories.ids)
     true = data.gt_category

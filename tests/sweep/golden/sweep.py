@@ -22,7 +22,7 @@ SHOWN = (
     "target_species_curves.csv",
     "target_vs_nontarget.csv",
 )
-"""Results that are stored in full, for a readable diff; of all others only the digest."""
+"""Results that are stored in full, for a readable diff; for all others, only the digest."""
 KNOWN, UNSEEN = range(1, 7), range(101, 104)
 BANDS = ("near_genus", "mid_tribe", "far_tribe")
 CONDITIONS = (
