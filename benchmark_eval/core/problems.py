@@ -21,7 +21,7 @@ problems, with a different cause for each file."""
 
 
 _ABSENT = ("no ", "not ", "missing ")
-"""Prefixes of ``found`` that are printed without the word "found"."""
+"""Prefixes of ``found`` that are printed without the word "found", as are errors of the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Problem:
     def finding(self) -> str:
         """The place and what was found there, without what is expected."""
         where = ", ".join(part for part in (self.file, self.record, self.field) if part)
-        return f"{where}: {'' if self.found.startswith(_ABSENT) else 'found '}{self.found}"
+        bare = self.kind == "unreadable" or self.found.startswith(_ABSENT)
+        return f"{where}: {'' if bare else 'found '}{self.found}"
 
 
 class Problems:

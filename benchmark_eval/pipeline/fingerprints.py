@@ -25,7 +25,7 @@ from benchmark_eval.core.atomic_write import write_text_atomic
 from benchmark_eval.core.code_digest import PACKAGE, package_dir
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import open_input
+from benchmark_eval.core.safe_read import open_input, unreadable
 
 CACHE_VERSION = 1
 _LOGGED_FROM_BYTES = 500_000_000
@@ -74,7 +74,7 @@ class DigestCache:
             try:
                 now = _file_stat(os.stat(name))  # noqa: PTH116  (thousands of files each load)
             except OSError as error:
-                problems.append(_unreadable(name, error))
+                problems.append(unreadable(name, error))
                 continue
             kept = self.kept.get(name)
             if kept is not None and kept[0] == now:
@@ -89,7 +89,7 @@ class DigestCache:
                 try:
                     found[name], after = job.result()
                 except OSError as error:
-                    problems.append(_unreadable(name, error))
+                    problems.append(unreadable(name, error))
                     continue
                 settled = time.time_ns() - after[2] > _SETTLED_NS
                 if after == changed[name] and settled:
@@ -142,10 +142,6 @@ def _digest(name: str, progress: _Progress) -> tuple[str, FileStat]:
             digest.update(chunk)
             progress.add(len(chunk))
         return digest.hexdigest(), _file_stat(os.fstat(stream.fileno()))
-
-
-def _unreadable(name: str, error: OSError) -> Problem:
-    return Problem("unreadable", name, error.strerror or type(error).__name__, "a readable file")
 
 
 def text_digest(text: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType, field
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import unreadable
 from benchmark_eval.inputs.predictions import OnInvalid
 
 SCHEMA_VERSION = 2
@@ -401,8 +402,7 @@ def load_summary(path: str | Path) -> Evaluation:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        found = error.strerror or type(error).__name__
-        raise InputError([Problem("unreadable", str(path), found, "a readable file")]) from error
+        raise InputError([unreadable(path, error)]) from error
     return decode_summary(data, str(path))
 
 

@@ -156,7 +156,7 @@ def test_the_report_does_not_depend_on_the_number_of_jobs(tree, tmp_path, capsys
     ("args", "words"),
     [
         ([], "no benchmark to check: give --benchmark-dir"),
-        (["--configfile", "nowhere.yaml"], "nowhere.yaml: found No such file"),
+        (["--configfile", "nowhere.yaml"], "nowhere.yaml: No such file"),
         (["--benchmark-dir", ".", "--jobs", "0"], "--jobs"),
     ],
 )

@@ -104,7 +104,7 @@ CHANGES = {
     ),
     "a removed file": (
         lambda f: (f / _models("per_species.csv")).unlink(),
-        [f"{MODEL}_per_species.csv: found No such file"],
+        [f"{MODEL}_per_species.csv: No such file"],
         1,
     ),
     "a number of a summary": (

@@ -228,7 +228,7 @@ def test_unreadable_files(tmp_path):
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 3
     assert "b.txt: found a folder" in str(problems[0])
-    assert "c.txt: found No such file or directory" in str(problems[1])
+    assert "c.txt: No such file or directory" in str(problems[1])
     assert "d.txt: found a named pipe" in str(problems[2])
     assert all(problem.expected == "a text file" for problem in problems)
 
@@ -240,7 +240,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "open_input", refuse)  # root may read every file
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 2
-    assert "gt/a.txt: found Permission denied; expected a text file" in str(problems[0])
+    assert "gt/a.txt: Permission denied; expected a text file" in str(problems[0])
 
 
 def test_two_files_for_one_image(tmp_path):
