@@ -455,7 +455,7 @@ def test_pipes_are_rejected(tmp_path):
     for source, name in ((tmp_path / "r.json", "coco-results"), (folder, "darkflow")):
         result = run(source, tmp_path / "out.json", "--from", name, "--to", "coco")
         assert isinstance(result.exception, InputError)
-        assert "found a named pipe" in str(result.exception)
+        assert ": a named pipe, not a regular file" in str(result.exception)
 
 
 def test_missing_sources_and_sources_of_the_wrong_type(convert, tmp_path):

@@ -227,9 +227,9 @@ def test_unreadable_files(tmp_path):
     os.mkfifo(tmp_path / "gt" / "d.txt")
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 3
-    assert "b.txt: found a folder" in str(problems[0])
+    assert "b.txt: a folder" in str(problems[0])
     assert "c.txt: No such file or directory" in str(problems[1])
-    assert "d.txt: found a named pipe" in str(problems[2])
+    assert "d.txt: a named pipe" in str(problems[2])
     assert all(problem.expected == "a text file" for problem in problems)
 
 
