@@ -35,9 +35,8 @@ from benchmark_eval.pipeline.fingerprints import (
     write_fingerprint,
 )
 from benchmark_eval.pipeline.outdated import record_name
+from benchmark_eval.protocol import ANNOTATIONS, TAXONOMY
 
-ANNOTATIONS = Path("detection", "annotations_coco")
-TAXONOMY = "species_taxonomy.csv"
 _NAMED = 3
 """Number of models that a message names."""
 NOTHING_SET = (
