@@ -1,8 +1,9 @@
 """Run a sweep on a real Slurm and compare it byte for byte with a local run: make test-slurm.
 
-Three runs of one sweep: without Slurm, on Slurm, and on Slurm while a job is cancelled, another
-exceeds its memory and the controller is restarted. Then common mistakes: a partition that does not
-exist, a queue that is too short for array jobs, and a node without the package.
+A sweep without Slurm and on Slurm; a smaller one without Slurm, and on Slurm while a job is
+cancelled, another exceeds its memory and the controller is restarted. Then common mistakes: a
+partition that does not exist, a queue that is too short for array jobs, and a node without the
+package.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 RUN_SECONDS = 600
 """Longest run time of a single snakemake call; a hang is a failure."""
 POLL_SECONDS = 3
-SEEDS = (0, 1)
+ALL, FEW = "all.csv", "few.csv"
+"""The manifests of the two sweeps."""
+MODELS = 26
+"""Models of the sweep: more than one array job holds."""
+FEW_MODELS = 10
+"""Models of the run with failing jobs."""
 HUNGRY = "alder_gu_kall_s0"
 """The model whose evaluation needs more memory than its first attempt requests."""
 HUNGRY_TIMES = 160
@@ -58,10 +64,9 @@ class Sweep:
         self.folder = folder
         self.benchmark = folder / "data/benchmark"
         self.predictions = folder / "data/predictions"
-        self.manifest = folder / "data/chosen.csv"
 
-    def make(self) -> int:
-        """Write the data; returns the number of models."""
+    def make(self) -> None:
+        """Write the data and the manifests of both sweeps."""
         subprocess.run(
             [
                 Path(sys.executable).with_name("benchmark-eval"),
@@ -72,26 +77,28 @@ class Sweep:
             timeout=RUN_SECONDS,
         )
         with (self.folder / "data/manifest.csv").open(newline="") as stream:
-            rows = [
-                row
-                for row in csv.DictReader(stream)
-                if row["architecture"] == "alder" and int(row["seed"]) in SEEDS
+            rows = [row for row in csv.DictReader(stream) if row["architecture"] == "alder"][
+                :MODELS
             ]
         for row in rows:
             name = NAMES.get(row["model_name"])
             if name:
                 (self.predictions / row["model_name"]).rename(self.predictions / name)
                 row["model_name"] = name
-        with self.manifest.open("w", newline="") as stream:
+        self._write_manifest(ALL, rows)
+        at = next(i for i, row in enumerate(rows) if row["model_name"] == HUNGRY)
+        self._write_manifest(FEW, rows[at + 1 - FEW_MODELS : at + 1])
+        grown = self.predictions / HUNGRY / "semantic_ood_predictions.json"
+        grown.write_text(json.dumps(json.loads(grown.read_text()) * HUNGRY_TIMES))
+
+    def _write_manifest(self, name: str, rows: Sequence[dict[str, str]]) -> None:
+        with (self.folder / "data" / name).open("w", newline="") as stream:
             writer = csv.DictWriter(stream, rows[0])
             writer.writeheader()
             writer.writerows(rows)
-        grown = self.predictions / HUNGRY / "semantic_ood_predictions.json"
-        grown.write_text(json.dumps(json.loads(grown.read_text()) * HUNGRY_TIMES))
-        return len(rows)
 
-    def command(self, place: str, *options: str) -> list[str]:
-        """The snakemake command that runs the sweep in the folder ``place``."""
+    def command(self, place: str, manifest: str, *options: str) -> list[str]:
+        """The snakemake command that runs the sweep of a manifest in the folder ``place``."""
         (self.folder / place).mkdir(exist_ok=True)
         return [
             str(SNAKEMAKE),
@@ -100,7 +107,7 @@ class Sweep:
             "--config",
             f"benchmark_dir={self.benchmark}",
             f"predictions_dir={self.predictions}",
-            f"manifest={self.manifest}",
+            f"manifest={self.folder / 'data' / manifest}",
         ]
 
     def results(self, place: str) -> dict[str, bytes]:
@@ -113,9 +120,9 @@ class Sweep:
             if not name.startswith(NOT_COMPARED)
         }
 
-    def require_equal(self, place: str, models: int) -> None:
-        """Raise TestFailure unless the run in ``place`` has the same bytes as the local run."""
-        expected, found = self.results("local"), self.results(place)
+    def require_equal(self, local: str, place: str, models: int) -> None:
+        """Raise TestFailure unless the runs in both folders have the same bytes."""
+        expected, found = self.results(local), self.results(place)
         summaries = [name for name in expected if name.endswith("_summary.json")]
         check(len(summaries) == models, f"{len(summaries)} of {models} models scored locally")
         names = sorted(expected.keys() | found.keys())
@@ -183,31 +190,42 @@ class Tests:
             *("--slurm-init-seconds-before-status-checks", str(POLL_SECONDS)),
         )
 
-    def call(self, place: str, *options: str, log: str, profile: bool = True, **env: str) -> Call:
+    def call(
+        self,
+        place: str,
+        *options: str,
+        log: str,
+        manifest: str = ALL,
+        profile: bool = True,
+        **env: str,
+    ) -> Call:
         options = (*(self.profile if profile else ()), *options)
         return Call(
-            self.sweep.command(place, *options),
+            self.sweep.command(place, manifest, *options),
             self.sweep.folder / f"{log}.log",
             {**self.slurm.environment, **env},
         )
 
-    def local(self) -> None:
-        with self.call("local", "--cores", "2", log="local", profile=False) as call:
+    def local(self, place: str, manifest: str) -> None:
+        """A sweep without Slurm."""
+        cores = ("--cores", "2")
+        with self.call(place, *cores, log=place, manifest=manifest, profile=False) as call:
             check(call.end() == 0, f"the local run failed: {call.log}")
 
-    def clean(self, models: int) -> None:
+    def clean(self) -> None:
         """The whole sweep on Slurm, in a folder with a space in its path."""
         with self.call("on slurm", log="clean") as call:
             check(call.end() == 0, f"the run on Slurm failed: {call.log}")
             arrays = call.text.count("Submitted array job")
-            check(arrays == -(-models // 25), f"{arrays} array jobs for {models} models")
-        self.sweep.require_equal("on slurm", models)
+            check(arrays == -(-MODELS // 25), f"{arrays} array jobs for {MODELS} models")
+        self.sweep.require_equal("local", "on slurm", MODELS)
 
-    def failing_jobs(self, models: int) -> None:
+    def failing_jobs(self) -> None:
         """A cancelled job, a job out of memory and a controller restart, all in one run."""
+        self.local("few", FEW)
         memory = ("--set-resources", f"evaluate_model:mem_mb={MEMORY_MB} * attempt")
         earlier = set(self.slurm.ask("squeue", "-h", "--states=all", "-o", "%F").split())
-        with self.call("failing", *memory, log="failing") as call:
+        with self.call("failing", *memory, log="failing", manifest=FEW) as call:
             cancelled = self._cancel_one(call, earlier)
             say(f"cancelled job {cancelled}; restarting the controller")
             self.slurm.stop_controller()
@@ -221,9 +239,9 @@ class Tests:
         if code != 0:
             check("Exiting because a job execution failed" in text, f"no message: {call.log}")
             say("the run ended with a message; calling it again")
-            with self.call("failing", *memory, log="failing-again") as call:
+            with self.call("failing", *memory, log="failing-again", manifest=FEW) as call:
                 check(call.end() == 0, f"the second call failed: {call.log}")
-        self.sweep.require_equal("failing", models)
+        self.sweep.require_equal("few", "failing", FEW_MODELS)
 
     def _cancel_one(self, call: Call, earlier: set[str]) -> str:
         """Cancel a running evaluation once two have completed; returns its job id.
@@ -327,10 +345,10 @@ def main() -> int:
 
 def run_all(folder: Path, only: str) -> None:
     sweep = Sweep(folder)
-    models = sweep.make()
+    sweep.make()
     with one_host_slurm(folder / "slurm", cpus=os.cpu_count() or 2, memory_mb=16_000) as slurm:
         tests = Tests(sweep, slurm)
-        for name, test in steps(tests, models):
+        for name, test in steps(tests):
             if only not in name:
                 continue
             since = time.monotonic()
@@ -339,10 +357,10 @@ def run_all(folder: Path, only: str) -> None:
             say(f"{name}: {time.monotonic() - since:.0f} s")
 
 
-def steps(tests: Tests, models: int) -> Iterator[tuple[str, Callable[[], None]]]:
-    yield f"{models} models without Slurm", tests.local
-    yield f"{models} models on Slurm", lambda: tests.clean(models)
-    yield f"{models} models with failing jobs", lambda: tests.failing_jobs(models)
+def steps(tests: Tests) -> Iterator[tuple[str, Callable[[], None]]]:
+    yield f"{MODELS} models without Slurm", lambda: tests.local("local", ALL)
+    yield f"{MODELS} models on Slurm", tests.clean
+    yield f"{FEW_MODELS} models with failing jobs", tests.failing_jobs
     yield "an unknown partition", tests.unknown_partition
     yield "a queue that is too short", tests.short_queue
     yield "a node without the package", tests.bare_node
