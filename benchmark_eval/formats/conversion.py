@@ -12,6 +12,7 @@ import numpy as np
 from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import absent
 from benchmark_eval.core.text import counted
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import read_class_names
@@ -82,7 +83,7 @@ def read_boxes(
     path = Path(source)
     source_format = _format(format_name)
     if not path.exists():
-        raise UsageError(f"{path}: no such file or folder")
+        raise UsageError(f"{path}: {absent(path, 'no such file or folder')}")
     if path.is_dir() != (source_format.container == "folder"):
         what = "a folder" if path.is_dir() else "a file"
         expected = f"a {source_format.container} of {source_format.label}"

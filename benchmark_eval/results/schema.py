@@ -14,8 +14,9 @@ import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.first_bytes import json_cause
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import unreadable
+from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.predictions import OnInvalid
 
 SCHEMA_VERSION = 2
@@ -400,7 +401,7 @@ def load_summary(path: str | Path) -> Evaluation:
         If the file is unreadable, not JSON, of another schema version, or not a summary.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_input(path)
     except OSError as error:
         raise InputError([unreadable(path, error)]) from error
     return decode_summary(data, str(path))
@@ -424,7 +425,7 @@ def decode_summary(data: bytes, file: str) -> Evaluation:
                 file,
                 str(error),
                 "a summary.json written by benchmark-eval evaluate",
-                cause="" if is_json else "truncated or not JSON; evaluate the model again",
+                cause="" if is_json else f"{json_cause(data)}; evaluate the model again",
             )
             raise InputError([problem]) from error
     if version != SCHEMA_VERSION:
