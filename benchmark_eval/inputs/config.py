@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -120,6 +120,22 @@ def require_keys(path: str | Path) -> None:
     if not isinstance(read_yaml(path), Mapping):
         expected = "keys with values, as in config/config.yaml of the workflow"
         raise InputError([Problem("not-yaml", str(path), "no keys at the top level", expected)])
+
+
+def require_unique_keys(paths: Iterable[str | Path]) -> None:
+    """Raise ``InputError`` if a key occurs twice in one of the config files that Snakemake loaded.
+
+    Snakemake passes on only the last value of such a key. Files that this package cannot read are
+    left to Snakemake.
+    """
+    found: list[Problem] = []
+    for path in paths:
+        try:
+            read_yaml(path)
+        except InputError as error:
+            found += [problem for problem in error.problems if problem.kind == "duplicate-key"]
+    if found:
+        raise InputError(found)
 
 
 def read_yaml(path: str | Path) -> object:
