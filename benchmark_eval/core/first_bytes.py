@@ -7,6 +7,7 @@ import json
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
 SNIFFED = 512
 """Number of bytes that ``foreign`` needs."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -22,7 +23,7 @@ def foreign(start: bytes) -> tuple[str, str] | None:
         return "a Git LFS pointer", "the file itself was not downloaded: run git lfs pull"
     if start.startswith(GZIP):
         return "gzip data", "a compressed file without .gz in its name: unpack it"
-    if start.startswith(b"PK\x03\x04"):
+    if start.startswith(ZIP):
         return "a zip archive", "a compressed file, or a spreadsheet: unpack it, or save it as CSV"
     text = start.removeprefix(codecs.BOM_UTF8).lstrip().lower()
     if text.startswith(_WEB_PAGE):

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from benchmark_eval.core.duplicate_keys import as_record
+from benchmark_eval.core.first_bytes import json_cause
 
 _MOST_DIGITS = 1000
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -59,6 +60,15 @@ def plain_json(data: bytes | str) -> Any:
         return json.loads(data, parse_int=_integer, object_pairs_hook=as_record)
     except RecursionError:
         raise ValueError("lists or objects nested too deeply") from None
+
+
+def syntax_cause(data: bytes) -> str:
+    """The likely cause if text is not JSON at all; blank for JSON of any content."""
+    try:
+        plain_json(data)
+    except ValueError:
+        return json_cause(data)
+    return ""
 
 
 def lone_surrogate(data: bytes, tree: object) -> str:

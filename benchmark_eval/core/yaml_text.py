@@ -57,7 +57,8 @@ def _repeated_keys(text: str) -> Iterator[str]:
             lines: dict[Hashable, list[int]] = {}
             for key, value in node.value:
                 # equal keys may be written in two ways: 1 and 0x1
-                name = loader.construct_object(key, deep=True)
+                merges = key.tag == "tag:yaml.org,2002:merge"
+                name = "<<" if merges else loader.construct_object(key, deep=True)
                 if isinstance(name, Hashable):
                     lines.setdefault(name, []).append(key.start_mark.line + 1)
                 pending.append((f"{place}{name}.", value))

@@ -25,7 +25,7 @@ from benchmark_eval.formats.options import ClassNames, Options
 from benchmark_eval.formats.table import UNKNOWN, Classes
 from benchmark_eval.inputs.benchmark import Categories
 
-_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 """NUL and half of a surrogate pair, which no file or file name can hold."""
 _EXPECTED = (
     "class names: a text file with one name per line, a data.yaml with names, or JSON (a list of "
@@ -119,7 +119,7 @@ def _checked(names: Sequence[Any], file: str) -> tuple[str, ...]:
     seen: dict[str, int] = {}
     for at, name in enumerate(names, start=1):
         where = f"class {at} of {len(names)}"
-        if not isinstance(name, str) or not name.strip() or _UNWRITABLE.search(name):
+        if not isinstance(name, str) or not name.strip() or UNWRITABLE.search(name):
             problems.append(Problem("class-name", file, show(name), "a non-empty name", where))
         elif name.strip() in seen:
             found = f"{name.strip()!r}, a duplicate of class {seen[name.strip()]}"

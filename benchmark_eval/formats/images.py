@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.first_bytes import json_cause
+from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.listing import walked
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent, open_input, read_input, unreadable
@@ -44,7 +44,7 @@ def read_images(path: str | Path) -> Images:
     except OSError as error:
         raise InputError([unreadable(path, error, "a COCO file")]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        cause = "" if isinstance(error, msgspec.ValidationError) else json_cause(data)
+        cause = syntax_cause(data)
         expected = "COCO images with id and file_name"
         raise InputError(
             [Problem("not-coco", str(path), str(error), expected, cause=cause)]

@@ -116,7 +116,7 @@ def _train_counts(
     if train is None or not len(train.image):
         return none, none.copy()
     species = name_code[train.category]
-    n_names = int(name_code.max()) + 1
+    n_names = max(int(name_code.max()) + 1, 1)  # blank names have no code, but are reported
     pairs = np.unique(train.image * n_names + species)
     images = np.bincount(pairs % n_names, minlength=n_names)[name_code]
     objects = np.zeros(n_names, np.int64)

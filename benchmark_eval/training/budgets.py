@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.first_bytes import json_cause
+from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.benchmark import Benchmark
@@ -118,7 +118,7 @@ def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
     try:
         coco = msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        cause = "" if isinstance(error, msgspec.ValidationError) else json_cause(data)
+        cause = syntax_cause(data)
         expected = "training annotations (COCO JSON)"
         problem = Problem("not-coco", str(path), str(error), expected, cause=cause)
         raise InputError([problem]) from error

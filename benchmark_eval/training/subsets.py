@@ -124,7 +124,7 @@ class TrainingPool:
         problems = Problems(TRAIN.as_posix())
         for row, record in enumerate(self._records[1]):
             name = msgspec.json.decode(record).get("file_name")
-            if not isinstance(name, str) or not name.strip() or "\n" in name:
+            if not isinstance(name, str) or not name.strip() or {"\n", "\0"} & set(name):
                 found = 'missing field "file_name"' if name is None else repr(name)
                 where = f"image {self.columns.image_ids[row]}"
                 expected = "the name of the image file"
