@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import hashlib
-import io
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +14,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from benchmark_eval.core.csv_text import csv_records
 from benchmark_eval.core.duplicate_keys import duplicates_in_coco
 from benchmark_eval.core.json_values import plain_json, show
-from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import open_input, read_input
+from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import absent, open_input, read_input, unreadable
 from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.benchmark import is_stray
 from benchmark_eval.inputs.benchmark_reader import Survey
@@ -66,6 +65,7 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
     yield from _shared_origins(origins)
     yield from _listed_files(directory, survey)
     for raw in survey.raws:
+        yield from _image_sizes(raw)
         yield from _empty_boxes(raw)
         yield from _shared_names(raw)
         if raw.name == "iid_test" and len(raw.crowd) and not raw.crowd.any():
@@ -162,10 +162,11 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
 
 def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
     """Files whose digest differs from MANIFEST.csv. Images are not read."""
-    rows = _table(directory / MANIFEST)
+    rows, problems = _table(directory, MANIFEST)
+    yield from problems
     if rows is None:
         return
-    header = {name.strip().lower(): name for name in (rows[0] if rows else {})}
+    header = {name.strip().lower(): name for name in (rows[0][1] if rows else {})}
     path_column = next((header[c] for c in _PATH_COLUMNS if c in header), None)
     digest_column = next((header[c] for c in _DIGEST_COLUMNS if c in header), None)
     if path_column is None or digest_column is None:
@@ -178,12 +179,12 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
         return
     known = {} if survey.benchmark is None else survey.benchmark.digests
     n_images = 0
-    for number, row in enumerate(rows, start=2):
+    for line, row in rows:
         name = row[path_column].strip().removeprefix("./")
         if name.startswith(IMAGES):
             n_images += 1
             continue
-        where = f"line {number}"
+        where = f"line {line}"
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts or not name:
             yield Problem(
@@ -193,7 +194,10 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
         digest = known.get(name) or _digest(directory / name)
         if digest is None:
             yield Problem(
-                "listed-file-missing", name, "no such file", f"a file, as listed in {MANIFEST}"
+                "listed-file-missing",
+                name,
+                absent(directory / name),
+                f"a file, as listed in {MANIFEST}",
             )
         elif digest != row[digest_column].strip().lower():
             yield Problem(
@@ -220,13 +224,43 @@ def _digest(path: Path) -> str | None:
         return None
 
 
-def _table(path: Path) -> list[dict[str, str]] | None:
-    """Rows of a CSV file, short rows padded with blanks; None if the file cannot be read."""
+def _table(
+    directory: Path, file: str
+) -> tuple[list[tuple[int, dict[str, str]]] | None, list[Problem]]:
+    """The rows of an optional CSV file with their lines, short ones padded with blanks.
+
+    None if the file does not exist or cannot be read, and its problems.
+    """
+    problems = Problems(file)
+    path = directory / file
     try:
         text = read_input(path).decode("utf-8-sig", errors="replace")
-    except OSError:
-        return None
-    return list(csv.DictReader(io.StringIO(text, newline=""), restkey="", restval=""))
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError) or path.is_symlink():
+            problems.extend([unreadable(file, error)])
+        return None, problems.all()
+    records = csv_records(text, problems)
+    if records is None:
+        return None, problems.all()
+    header = records[0][1] if records else []
+    rows = [
+        (line, dict(itertools.zip_longest(header, cells[: len(header)], fillvalue="")))
+        for line, cells in records[1:]
+    ]
+    return rows, []
+
+
+def _image_sizes(raw: RawSplit) -> Iterator[Problem]:
+    for row in np.flatnonzero((raw.sizes <= 0).any(axis=1)):
+        width, height = raw.sizes[row].tolist()
+        yield Problem(
+            "image-size",
+            raw.file,
+            f"width {width:g} and height {height:g}",
+            "a width and height > 0 in px",
+            f"image {raw.image_ids[row]}",
+            cause="placeholders of another program; the size counts as unknown",
+        )
 
 
 def _empty_boxes(raw: RawSplit) -> Iterator[Problem]:
@@ -352,9 +386,11 @@ def _ranks(taxonomy: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
 
 def _licences(directory: Path, origins: Mapping[str, _Origins]) -> Iterator[Problem]:
     """Images without a licence, or whose licence differs from their annotation file."""
-    rows = _table(directory / LICENCES)
-    if rows is None:
+    numbered, problems = _table(directory, LICENCES)
+    yield from problems
+    if numbered is None:
         return
+    rows = [row for _, row in numbered]
     if not rows or "source_image_uuid" not in rows[0]:
         yield Problem(
             "not-compared",

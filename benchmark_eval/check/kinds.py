@@ -69,7 +69,8 @@ KINDS: dict[str, Kind] = {
             # benchmark
             "not-coco": "an annotation file without images, annotations or categories",
             "size-type": "a width, height or area that is not a number",
-            "name-type": "a category name that is not a string",
+            "name-type": "a category name that is not text, or blank",
+            "not-unicode": "text that is not valid Unicode",
             "iscrowd-missing": "an annotation without iscrowd",
             "iscrowd-value": "an iscrowd value other than 0 and 1",
             "duplicate-annotation-id": "an annotation id used twice",
@@ -90,7 +91,7 @@ KINDS: dict[str, Kind] = {
             "digest": "a file whose SHA-256 differs from MANIFEST.csv",
             # manifest
             "empty": "an empty manifest",
-            "not-csv": "a manifest that is not valid CSV",
+            "not-csv": "a table that is not valid CSV",
             "no-rows": "a manifest without models",
             "unknown-column": "an unknown column of the manifest",
             "duplicate-column": "a column that occurs twice",
@@ -119,6 +120,7 @@ KINDS: dict[str, Kind] = {
     **_all(
         "warning",
         {
+            "image-size": "an image whose width or height is not positive",
             "annotation-empty-box": "an annotated box of zero width or height",
             "species-not-in-taxonomy": "a species that is not in the taxonomy",
             "genus-in-two-tribes": "a genus assigned to two tribes",

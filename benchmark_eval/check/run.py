@@ -14,7 +14,9 @@ from benchmark_eval.check.files import Context, FileResult, Progress, Task, chec
 from benchmark_eval.check.kinds import ABSENCE_KINDS, RECORD_KINDS
 from benchmark_eval.check.report import CheckReport, Finding, findings_of
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import absent
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import Survey, survey_benchmark
@@ -23,6 +25,7 @@ from benchmark_eval.inputs.manifest import Manifest, read_manifest
 from benchmark_eval.inputs.path_hints import benchmark_hint, folder_hint, with_hints
 from benchmark_eval.inputs.prediction_files import (
     find_prediction_files,
+    holds_predictions,
     model_folders,
     pattern_problems,
     predictions_file,
@@ -170,7 +173,8 @@ def _absent_folders(config: Config, source: str) -> Iterator[Problem]:
         folder = getattr(config, key)
         if folder is None or folder.is_dir():
             continue
-        found = f"{folder}, which {'is a file' if folder.exists() else 'does not exist'}"
+        otherwise = f"which {'is a file' if folder.exists() else 'does not exist'}"
+        found = f"{folder}, {absent(folder, otherwise)}"
         cause = benchmark_hint(folder) if key == "benchmark_dir" else folder_hint(folder)
         yield Problem("missing-folder", source, found, expected, field=key, cause=cause)
 
@@ -283,7 +287,7 @@ def _folders_once(problems: Sequence[Problem], splits: Sequence[str]) -> list[Pr
             kept.append(problem)
         elif problem.record not in reported:
             reported.add(problem.record)
-            found = problem.found if problem.cause else "no such folder"
+            found = absent(folder, problem.found if problem.cause else "no such folder")
             expected = f"a folder with the predictions of {', '.join(splits)}"
             kept.append(replace(problem, file=str(folder), found=found, expected=expected))
     return kept
@@ -304,9 +308,9 @@ def _unlisted(config: Config, manifest: Manifest) -> Iterator[Problem]:
     home = config.predictions_dir
     if home is None or not home.is_dir():
         return
-    listed = {folder.absolute() for folder in model_folders(config, manifest.models)}
-    for folder in sorted(home.iterdir()):
-        if folder.absolute() not in listed and any(folder.glob("*_predictions.json*")):
+    named = {folder.absolute() for folder in model_folders(config, manifest.models)}
+    for folder in listed(home):
+        if folder.absolute() not in named and holds_predictions(folder):
             yield Problem(
                 "unlisted-predictions",
                 str(folder),
@@ -338,9 +342,9 @@ def _models_without_folder(config: Config, manifest: Manifest) -> Iterator[Probl
 
 def _model_folders(folder: Path) -> list[Path]:
     """The folder itself if it contains prediction files, otherwise all its subfolders."""
-    if any(folder.glob("*_predictions.json*")):
+    if holds_predictions(folder):
         return [folder]
-    return sorted(path for path in folder.iterdir() if path.is_dir())
+    return [path for path in listed(folder) if path.is_dir()]
 
 
 def _grid(manifest: Manifest) -> Iterator[Problem]:

@@ -18,14 +18,14 @@ from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import open_input, read_input, read_or_report, unreadable
+from benchmark_eval.core.safe_read import absent, open_input, read_input, read_or_report, unreadable
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.config import Config, read_config
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.inputs.prediction_files import find_prediction_files
-from benchmark_eval.results.schema import Evaluation, decode_summary
+from benchmark_eval.results.schema import Evaluation, decode_summary, load_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
 from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, Aggregated, encode, load_tables
@@ -130,7 +130,7 @@ def _verify(results: str | Path, config: Config | None, progress: Progress | Non
     root = Path(results)
     eval_dir = root / "models" if (root / "models").is_dir() else root
     if not eval_dir.is_dir():
-        raise UsageError(f"{root} is not a results folder")
+        raise UsageError(f"{root}: {absent(root, 'not a results folder')}")
     verified = Verified()
     summaries = find_summaries(eval_dir, verified.collected)
     tables = next((p for p in (root / "aggregated", root) if (p / AGGREGATED).is_file()), None)
@@ -278,8 +278,8 @@ def _predictions(
         files, problems = find_prediction_files(config, entry)
         verified.collected.extend(problems)
         try:
-            recorded = decode_summary(path.read_bytes(), str(path)).provenance.inputs
-        except (OSError, InputError):
+            recorded = load_summary(path).provenance.inputs
+        except InputError:
             continue  # reported with the model
         for name in map(Path, files):
             split = name.name.partition("_predictions.json")[0]
@@ -339,9 +339,12 @@ def _report(folder: Path, table: Aggregated, verified: Verified) -> None:
 
     path = folder / REPORT
     try:
-        text = path.read_bytes()
+        text = read_input(path)
     except FileNotFoundError:
-        verified.not_compared.append(f"{path}: the file does not exist")
+        verified.not_compared.append(f"{path}: {absent(path, 'the file does not exist')}")
+        return
+    except OSError as error:
+        verified.collected.extend([unreadable(path, error, "a readable report")])
         return
     texts = {render(table, plot_format=kind).encode() for kind in ("svg", "png")}
     texts.add(render(table, plots=None).encode())

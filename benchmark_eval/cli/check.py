@@ -67,10 +67,15 @@ def command(
             progress=progress,
         )
     if as_json:
+        import json
+
         import msgspec
 
-        data = msgspec.json.format(msgspec.json.encode(report.to_dict()), indent=1)
-        sys.stdout.write(data.decode() + "\n")
+        try:
+            text = msgspec.json.encode(report.to_dict())
+        except UnicodeEncodeError:  # a file name that is not UTF-8
+            text = json.dumps(report.to_dict()).encode()
+        sys.stdout.write(msgspec.json.format(text, indent=1).decode() + "\n")
     elif sys.stdout.isatty():
         from rich.console import Console
 

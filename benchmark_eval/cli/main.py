@@ -14,6 +14,7 @@ import click
 
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code, unwritable
+from benchmark_eval.core.user_paths import expand_argument
 
 # command -> help line, so that `benchmark-eval --help` need not import the commands
 COMMANDS = {
@@ -45,6 +46,9 @@ class _LazyCommands(click.Group):
         command = module.command
         assert isinstance(command, click.Command)
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(map(expand_argument, args)))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from benchmark_eval.core.duplicate_keys import as_record
+from benchmark_eval.core.first_bytes import json_cause
 
 _MOST_DIGITS = 1000
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAYBE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\0")
+"""An escaped or encoded surrogate, or UTF-16."""
 
 
 def is_number(value: object) -> bool:
@@ -57,6 +62,37 @@ def plain_json(data: bytes | str) -> Any:
         raise ValueError("lists or objects nested too deeply") from None
 
 
+def syntax_cause(data: bytes) -> str:
+    """The likely cause if text is not JSON at all; blank for JSON of any content."""
+    try:
+        plain_json(data)
+    except ValueError:
+        return json_cause(data)
+    return ""
+
+
+def lone_surrogate(data: bytes, tree: object) -> str:
+    """The place of a text with half of a surrogate pair in decoded JSON; blank if there is none.
+
+    Such text, usually written as an escape, is not valid Unicode and cannot be written to a file.
+    ``data`` is the JSON text of ``tree``.
+    """
+    if not _MAYBE_SURROGATE.search(data):
+        return ""
+    pending: list[tuple[str, object]] = [("", tree)]
+    while pending:
+        place, value = pending.pop()
+        if isinstance(value, str):
+            if not value.isascii() and _SURROGATE.search(value):
+                return place.removeprefix(".") or "the text"
+        elif isinstance(value, dict):
+            pending += [(f"{place}.{show(key, 20)}", item) for key, item in value.items()]
+            pending += [(f"a key of {place or 'the object'}", key) for key in value]
+        elif isinstance(value, list):
+            pending += [(f"{place}[{at}]", item) for at, item in enumerate(value)]
+    return ""
+
+
 def _integer(text: str) -> int | LongInteger:
     return int(text) if len(text) <= _MOST_DIGITS else LongInteger(text)
 
@@ -65,6 +101,9 @@ def show(value: object, width: int = 60) -> str:
     """A value as JSON for a message, truncated to ``width`` characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which cannot be printed or written
+        text = json.dumps(value)
     except (TypeError, ValueError):
         text = repr(value)
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,7 +1,8 @@
 """Opening input files: only regular files, and only if their content fits in memory.
 
 A pipe may block forever, a device may never end, and a file larger than memory gets the process
-killed without a message. The ``OSError`` for a rejected file states the reason.
+killed without a message. The ``OSError`` for a rejected file states the reason. Every module that
+reads a file does it with these functions; a test finds the others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
+from benchmark_eval.core.first_bytes import SNIFFED, encoding_cause, foreign
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
 from benchmark_eval.core.problems import Problem, Problems
 
@@ -22,11 +24,24 @@ _KINDS = (
     (stat.S_ISCHR, errno.EINVAL, "a device"),
     (stat.S_ISBLK, errno.EINVAL, "a device"),
 )
+UNCHECKED_BYTES = 1_000_000
+"""Size up to which the free memory is not checked, which is slow for thousands of small files."""
+
+
+class ForeignContentError(OSError):
+    """The file is something else, such as a Git LFS pointer; ``cause`` is the likely cause."""
+
+    def __init__(self, found: str, cause: str) -> None:
+        super().__init__(errno.EINVAL, found)
+        self.cause = cause
 
 
 def open_input(path: str | Path) -> BufferedReader:
     """Open a regular file (or a link to one) for reading; raises ``OSError`` for anything else."""
-    mode = os.stat(path).st_mode  # noqa: PTH116
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except ValueError:
+        raise OSError(errno.EINVAL, "a name with a NUL character") from None
     for is_kind, number, name in _KINDS:
         if is_kind(mode):
             raise OSError(number, f"{name}, not a regular file")
@@ -34,10 +49,72 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
-    """All bytes of a regular file; raises ``OSError`` if its content does not fit in memory."""
+    """All bytes of a regular file.
+
+    Raises ``OSError`` if the content does not fit in memory, or is obviously that of another file
+    (``first_bytes.foreign``).
+    """
     with open_input(path) as stream:
-        check_size(os.fstat(stream.fileno()).st_size, memory_per_byte)
-        return stream.read()
+        size = os.fstat(stream.fileno()).st_size
+        if size > UNCHECKED_BYTES:
+            check_size(size, memory_per_byte)
+        data = stream.read()
+    require_own_content(data[:SNIFFED])
+    return data
+
+
+def require_own_content(start: bytes) -> None:
+    """Raise ``ForeignContentError`` if a file that starts like this is of another kind."""
+    found = foreign(start)
+    if found is not None:
+        raise ForeignContentError(*found)
+
+
+def decoded(data: bytes, problems: Problems, expected: str = "text in UTF-8") -> str | None:
+    """The text of a UTF-8 file without its byte order mark; None and a problem if it is not UTF-8.
+
+    The problem is added for the file of ``problems``.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # the codec counts from the end of a byte order mark
+        at = error.start + len(data) - len(error.object)
+        line = data.count(b"\n", 0, at) + 1
+        problems.add(
+            "not-utf8",
+            f"the byte {data[at]:#04x}, which is not UTF-8",
+            expected,
+            record=f"line {line}",
+            cause=encoding_cause(data),
+        )
+        return None
+
+
+def absent(path: str | Path, otherwise: str = "no such file") -> str:
+    """What was found in place of a file or folder that does not exist.
+
+    A link that leads nowhere is named, ``path`` itself or a folder above it.
+    """
+    return dead_link(path) or otherwise
+
+
+def dead_link(path: str | Path) -> str:
+    """``a link to <target>, which does not exist``; empty if ``path`` has no such link."""
+    path = Path(path)
+    for part in (path, *path.parents):
+        if not os.path.islink(part):  # noqa: PTH114  (false for a name with NUL)
+            continue
+        try:
+            os.stat(part)  # noqa: PTH116
+            return ""  # whatever is missing, it is not due to this link
+        except FileNotFoundError:
+            target = os.readlink(part)  # noqa: PTH115
+            where = "" if part == path else f"{part}, "
+            return f"{where}a link to {target}, which does not exist"
+        except OSError:
+            return ""
+    return ""
 
 
 def unreadable(
@@ -45,7 +122,10 @@ def unreadable(
 ) -> Problem:
     """The problem of a file that cannot be opened or read; ``file`` is its name in messages."""
     found = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return Problem("unreadable", str(file), found, expected, record)
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        found = absent(os.fsdecode(error.filename), found)
+    cause = getattr(error, "cause", "")
+    return Problem("unreadable", str(file), found, expected, record, cause=cause)
 
 
 def read_or_report(
@@ -80,26 +160,6 @@ def check_size(size: int, memory_per_byte: float) -> None:
             f"{_gigabytes(size)} of text, which takes about {_gigabytes(size * memory_per_byte)} "
             f"of memory; {_gigabytes(free)} is free",
         )
-
-
-MAX_ALIASES = 20
-"""Maximum number of aliases (``*name``) in a YAML text. Nested aliases expand exponentially: 20
-give at most 1,500 values, a hundred give more than fit in memory."""
-
-
-def parse_yaml(text: str) -> object:
-    """Decode YAML with plain values only; raises ``ValueError`` for any other text."""
-    import yaml
-
-    try:
-        events = yaml.parse(text, Loader=yaml.SafeLoader)
-        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MAX_ALIASES:
-            raise ValueError(f"more than {MAX_ALIASES} aliases (*name)")
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def _gigabytes(size: float) -> str:

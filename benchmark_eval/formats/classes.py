@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +13,20 @@ from typing import Any
 import numpy as np
 
 from benchmark_eval.core.arrays import Ints
+from benchmark_eval.core.duplicate_keys import duplicates
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.first_bytes import json_cause
 from benchmark_eval.core.json_values import as_id, plain_json, show
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import parse_yaml, read_input, unreadable
+from benchmark_eval.core.safe_read import decoded, read_input, unreadable
 from benchmark_eval.core.text import counted
+from benchmark_eval.core.yaml_text import parse_yaml
 from benchmark_eval.formats.options import ClassNames, Options
 from benchmark_eval.formats.table import UNKNOWN, Classes
 from benchmark_eval.inputs.benchmark import Categories
 
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+"""NUL and half of a surrogate pair, which no file or file name can hold."""
 _EXPECTED = (
     "class names: a text file with one name per line, a data.yaml with names, or JSON (a list of "
     "names, id2label, or a COCO file)"
@@ -36,27 +43,34 @@ def read_class_names(path: str | Path) -> ClassNames:
     """
     path = Path(path)
 
-    def invalid(kind: str, found: str) -> InputError:
-        return InputError([Problem(kind, str(path), found, _EXPECTED)])
+    def invalid(kind: str, found: str, cause: str = "") -> InputError:
+        return InputError([Problem(kind, str(path), found, _EXPECTED, cause=cause)])
 
+    problems = Problems(str(path))
     try:
-        text = read_input(path).decode("utf-8-sig")
+        data = read_input(path)
     except OSError as error:
         raise InputError([unreadable(path, error, _EXPECTED)]) from None
-    except UnicodeDecodeError as error:
-        raise invalid("not-utf8", f"invalid UTF-8 at byte {error.start}") from None
+    text = decoded(data, problems, _EXPECTED)
+    if text is None:
+        raise InputError(problems.all())
     suffix = path.suffix.lower()
     tree: Any
     if suffix in (".yaml", ".yml", ".json"):
         try:
             tree = _parsed(text, suffix)
         except (ValueError, RecursionError) as error:
-            raise invalid("not-readable", " ".join(str(error).split())[:200]) from None
+            cause = json_cause(data) if suffix == ".json" else ""
+            raise invalid("not-readable", " ".join(str(error).split())[:200], cause) from None
+        _check_keys(tree, problems)
         if isinstance(tree, dict):
             tree = next((tree[k] for k in ("names", "id2label", "categories") if k in tree), tree)
+        _check_keys(tree, problems)
     else:
         tree = text.rstrip().splitlines()
-    names = _ordered(tree)
+    names = _ordered(tree, problems)
+    if problems:
+        raise InputError(problems.all())
     if names is None:
         raise invalid("class-names", show(tree))
     return ClassNames(_checked(names, str(path)), str(path))
@@ -66,15 +80,30 @@ def _parsed(text: str, suffix: str) -> Any:
     return plain_json(text) if suffix == ".json" else parse_yaml(text)
 
 
-def _ordered(tree: Any) -> list[Any] | None:
+def _check_keys(tree: Any, problems: Problems) -> None:
+    """Report keys of a JSON object that occur more than once; YAML is checked by its parser."""
+    for key, values in duplicates(tree, list(tree)) if isinstance(tree, dict) else ():
+        found = f"the key {key!r} {len(values)} times"
+        problems.add("duplicate-key", found, "each key once")
+
+
+def _ordered(tree: Any, problems: Problems) -> list[Any] | None:
     """Names in order from a list, a mapping from numbers, or COCO categories."""
+    pairs: list[tuple[Any, Any]] = []
     if isinstance(tree, list) and all(isinstance(entry, dict) for entry in tree):
-        tree = {entry.get("id"): entry.get("name") for entry in tree}
-    if isinstance(tree, dict):
-        keys = {_number(key): value for key, value in tree.items()}
-        if None in keys or not keys:
+        pairs = [(entry.get("id"), entry.get("name")) for entry in tree]
+    elif isinstance(tree, dict):
+        pairs = list(tree.items())
+    if pairs:
+        numbered = [(_number(key), value) for key, value in pairs]
+        numbers = [number for number, _ in numbered if number is not None]
+        if len(numbers) < len(pairs):
             return None
-        return [keys[key] for key in sorted(keys, key=lambda k: k or 0)]
+        for number, times in Counter(numbers).items():
+            if times > 1:
+                found = f"class {number} {times} times"
+                problems.add("duplicate-key", found, "each class number once")
+        return [value for _, value in sorted(numbered, key=lambda pair: pair[0] or 0)]
     return tree if isinstance(tree, list) and tree else None
 
 
@@ -90,7 +119,7 @@ def _checked(names: Sequence[Any], file: str) -> tuple[str, ...]:
     seen: dict[str, int] = {}
     for at, name in enumerate(names, start=1):
         where = f"class {at} of {len(names)}"
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str) or not name.strip() or UNWRITABLE.search(name):
             problems.append(Problem("class-name", file, show(name), "a non-empty name", where))
         elif name.strip() in seen:
             found = f"{name.strip()!r}, a duplicate of class {seen[name.strip()]}"

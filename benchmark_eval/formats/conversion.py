@@ -11,10 +11,12 @@ import numpy as np
 
 from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.json_values import show
 from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import absent
 from benchmark_eval.core.text import counted
 from benchmark_eval.formats.assembling import assemble
-from benchmark_eval.formats.classes import read_class_names
+from benchmark_eval.formats.classes import UNWRITABLE, read_class_names
 from benchmark_eval.formats.detection import detect_format
 from benchmark_eval.formats.images import (
     folder_images,
@@ -82,7 +84,7 @@ def read_boxes(
     path = Path(source)
     source_format = _format(format_name)
     if not path.exists():
-        raise UsageError(f"{path}: no such file or folder")
+        raise UsageError(f"{path}: {absent(path, 'no such file or folder')}")
     if path.is_dir() != (source_format.container == "folder"):
         what = "a folder" if path.is_dir() else "a file"
         expected = f"a {source_format.container} of {source_format.label}"
@@ -188,6 +190,10 @@ def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:
             expected = "the benchmark with the category ids (--benchmark-dir)"
             problems.add("no-category-ids", "classes without ids", expected)
     if target.container == "folder":
+        for name in boxes.images.names:
+            if UNWRITABLE.search(name):
+                found, expected = f"a name that no file can have: {show(name)}", "another name"
+                problems.add("file-name", found, expected, field="file_name")
         for stem, count in Counter(boxes.images.stems).items():
             if count > 1 or (target.name == "yolo" and f"{stem}.txt" == CLASSES):
                 files = counted(count, "image")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
@@ -31,7 +32,7 @@ class _Record(msgspec.Struct, omit_defaults=True):
 def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the JSON files of a folder, with or without confidences."""
     parsed = Parsed("corners", one_file_each=True)
-    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".json" and p.name[0] != ".")
+    paths = [path for path in listed(folder) if path.suffix.lower() == ".json"]
     if not paths:
         problems.add("empty-folder", "no .json file", "one JSON file per image")
     for path in paths:

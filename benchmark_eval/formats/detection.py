@@ -7,8 +7,11 @@ from typing import Any
 
 import msgspec
 
-from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.first_bytes import json_cause
 from benchmark_eval.core.json_values import plain_json
+from benchmark_eval.core.listing import listed
+from benchmark_eval.core.safe_read import absent, read_input, unreadable
 from benchmark_eval.formats.registry import FORMATS
 from benchmark_eval.formats.text_files import parse_number
 from benchmark_eval.formats.yolo import CLASSES
@@ -27,7 +30,7 @@ def detect_format(source: str | Path) -> str:
     if source.is_dir():
         return _folder(source)
     if not source.exists():
-        raise UsageError(f"{source}: no such file or folder")
+        raise UsageError(f"{source}: {absent(source, 'no such file or folder')}")
     if source.suffix.lower() == ".json":
         return _json(source)
     suffix = f"with the suffix {source.suffix}" if source.suffix else "without a suffix"
@@ -35,7 +38,7 @@ def detect_format(source: str | Path) -> str:
 
 
 def _folder(folder: Path) -> str:
-    files = sorted(p for p in folder.iterdir() if p.is_file() and p.name[0] != ".")
+    files = [path for path in listed(folder) if path.is_file()]
     kinds = {p.suffix.lower() for p in files} & {".xml", ".json", ".txt"}
     if len(kinds) != 1:
         what = "no .xml, .json or .txt file"
@@ -51,7 +54,7 @@ def _folder(folder: Path) -> str:
     for path in mine[:_FILES_READ]:
         if path.name == CLASSES:
             return "yolo"
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in _bytes(path).decode("utf-8", errors="replace").splitlines():
             if line.strip():
                 return "yolo" if _is_yolo(line.split()) else "xyxy-text"
     raise UsageError(f"{folder}: found only empty text files; {_HINT}")
@@ -77,14 +80,21 @@ def _is_yolo(words: list[str]) -> bool:
 
 
 def _decode(path: Path) -> Any:
+    data = _bytes(path).removeprefix(b"\xef\xbb\xbf")
     try:
-        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return plain_json(data)  # NaN, which the reader reports for each record
-    except (ValueError, RecursionError, OSError) as error:
-        raise UsageError(f"{path}: {error}; {_HINT}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {error} ({json_cause(data)}); {_HINT}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_input(path)
+    except OSError as error:
+        raise InputError([unreadable(path, error)]) from None
 
 
 def _json(path: Path) -> str:

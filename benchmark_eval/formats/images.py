@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -12,8 +11,10 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.json_values import syntax_cause
+from benchmark_eval.core.listing import walked
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.safe_read import absent, open_input, read_input, unreadable
 from benchmark_eval.core.text import counted
 from benchmark_eval.formats.options import Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
@@ -38,12 +39,16 @@ def read_images(path: str | Path) -> Images:
     """The images of a COCO file. Raises InputError if the file is unreadable or invalid."""
     path = Path(path)
     try:
-        coco = msgspec.json.decode(read_input(path).removeprefix(b"\xef\xbb\xbf"), type=_Coco)
+        data = read_input(path).removeprefix(b"\xef\xbb\xbf")
+        coco = msgspec.json.decode(data, type=_Coco)
     except OSError as error:
         raise InputError([unreadable(path, error, "a COCO file")]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        cause = syntax_cause(data)
         expected = "COCO images with id and file_name"
-        raise InputError([Problem("not-coco", str(path), str(error), expected)]) from None
+        raise InputError(
+            [Problem("not-coco", str(path), str(error), expected, cause=cause)]
+        ) from None
     problems = [
         Problem("two-images", str(path), f"two images named {name!r}", "unique file names")
         for name in _duplicates(image.file_name for image in coco.images)
@@ -94,13 +99,12 @@ def folder_images(folder: str | Path) -> Images:
     """
     folder = Path(folder)
     names = sorted(
-        (Path(where) / name).relative_to(folder).as_posix()
-        for where, _, files in os.walk(folder)
-        for name in files
-        if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")
+        path.relative_to(folder).as_posix()
+        for path in walked(folder)
+        if path.suffix.lower() in SUFFIXES
     )
     if not names:
-        found = "no image file" if folder.is_dir() else "not an existing folder"
+        found = "no image file" if folder.is_dir() else absent(folder, "not an existing folder")
         raise InputError([Problem("no-images", str(folder), found, "a folder of images")])
     return images_of(names)
 
@@ -176,11 +180,9 @@ def read_image_headers(images: Images, folder: str | Path, problems: Problems) -
     folder = Path(folder)
     by_name: dict[str, Path] = {}
     by_stem: dict[str, list[Path]] = {}
-    for where, _, files in os.walk(folder):
-        for name in sorted(files):
-            path = Path(where) / name
-            by_name[path.relative_to(folder).as_posix()] = path
-            by_stem.setdefault(path.stem, []).append(path)
+    for path in walked(folder):
+        by_name[path.relative_to(folder).as_posix()] = path
+        by_stem.setdefault(path.stem, []).append(path)
     stored = np.full((len(images), 2), np.nan)
     orientation = np.ones(len(images), np.int64)
     for row, name in enumerate(images.names):
@@ -191,7 +193,7 @@ def read_image_headers(images: Images, folder: str | Path, problems: Problems) -
             problems.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
             continue
         try:
-            with Image.open(path_found) as picture:
+            with open_input(path_found) as stream, Image.open(stream) as picture:
                 stored[row] = picture.size
                 orientation[row] = picture.getexif().get(_EXIF_ORIENTATION, 1)
         except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:

@@ -9,10 +9,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from benchmark_eval.core.atomic_write import atomic_writer
-from benchmark_eval.core.json_values import plain_json
+from benchmark_eval.core.first_bytes import json_cause
+from benchmark_eval.core.json_values import lone_surrogate, plain_json
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
-from benchmark_eval.voc.text import read_small_file
 
 T = TypeVar("T")
 
@@ -26,8 +26,7 @@ _CHUNK = 50_000
 def read_bytes(path: Path, problems: Problems, expected: str) -> bytes | None:
     """The bytes of a file without a byte order mark; None and a problem if it is unreadable."""
     record = _record_name(path, problems)
-    read = read_small_file if record else read_or_report  # one file per image, or a single file
-    data = read(path, problems, expected, file=problems.file, record=record)
+    data = read_or_report(path, problems, expected, file=problems.file, record=record)
     return None if data is None else data.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -61,11 +60,17 @@ def records(path: Path, kind: type[T], problems: Problems, expected: str) -> lis
 def parse(data: bytes, path: Path, problems: Problems, expected: str) -> Any:
     """The content as plain JSON (including NaN and Infinity); None and a problem if invalid."""
     try:
-        return plain_json(data)
+        tree = plain_json(data)
     except ValueError as error:
         found, record = f"invalid JSON: {error}"[:200], _record_name(path, problems)
-        problems.add("not-json", found, expected, record=record, cause="truncated or damaged file")
+        problems.add("not-json", found, expected, record=record, cause=json_cause(data))
         return None
+    odd = lone_surrogate(data, tree)
+    if odd:
+        found, record = f"half of a surrogate pair in {odd}", _record_name(path, problems)
+        problems.add("not-unicode", found, "valid Unicode", record=record)
+        return None
+    return tree
 
 
 def convert(entry: Any, kind: type[T], where: str, problems: Problems) -> T | None:

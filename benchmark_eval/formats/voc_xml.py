@@ -10,9 +10,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import parse
+from defusedxml.ElementTree import fromstring
 
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, stem_of, to_corners
@@ -25,7 +27,7 @@ _SKIPPED = ("pose", "truncated", "occluded", "part", "actions", "polygon")
 def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the XML files of a folder; ``difficult`` becomes ``ignored``."""
     parsed = Parsed("corners", one_file_each=True)
-    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".xml" and p.name[0] != ".")
+    paths = [path for path in listed(folder) if path.suffix.lower() == ".xml"]
     if not paths:
         problems.add("empty-folder", "no .xml file", "one XML file per image")
     for path in paths:
@@ -39,12 +41,15 @@ def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
 
 def _parse(path: Path, problems: Problems) -> ElementTree.Element | None:
     try:
-        root = parse(path, forbid_dtd=True).getroot()
+        root = fromstring(read_input(path), forbid_dtd=True)
     except DefusedXmlException as error:
         problems.add("xml-entities", type(error).__name__, "XML without DTD and entities",
                    record=path.name, cause="an entity bomb, or not an annotation file")  # fmt: skip
         return None
-    except (ElementTree.ParseError, OSError, ValueError, LookupError) as error:
+    except OSError as error:
+        problems.extend([unreadable(problems.file, error, "an XML file", record=path.name)])
+        return None
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
         problems.add("not-xml", f"invalid XML: {error}"[:200], "an XML file", record=path.name)
         return None
     if root is None or root.tag != "annotation":

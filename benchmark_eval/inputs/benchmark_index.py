@@ -5,10 +5,11 @@ The same benchmark gives the same bytes, on any machine and in any folder. No pi
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,20 @@ from numpy.typing import NDArray
 
 from benchmark_eval.core.atomic_write import atomic_writer
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.first_bytes import SNIFFED, ZIP
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import (
+    ForeignContentError,
+    absent,
+    check_size,
+    open_input,
+    require_own_content,
+    unreadable,
+)
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 
 # everything that zipfile and numpy raise on damaged or foreign files
 _BROKEN = (
@@ -82,60 +92,89 @@ def save_index(benchmark: Benchmark, path: str | Path) -> None:
     arrays["digests"] = _texts(
         [part for pair in sorted(benchmark.digests.items()) for part in pair]
     )
+    arrays["digest"] = _texts([_digest(arrays)])
     with atomic_writer(path) as stream:
         np.savez(stream, allow_pickle=False, **arrays)
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of names, types, shapes and values, so that any edit of an index is noticed."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an index; raises one of ``_BROKEN`` if it is damaged."""
+    with open_input(path) as stream:
+        start = stream.read(SNIFFED)
+        if not start.startswith(ZIP):  # as an index does, even if it is truncated
+            require_own_content(start)
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as store:
+            check_size(sum(entry.file_size for entry in store.zip.infolist()), 2.0)
+            return {name: store[name] for name in store.files}
 
 
 def read_index(path: str | Path) -> Benchmark:
     """Load an index. Raises ``InputError`` if it is missing, damaged or of another version."""
     expected = "an index written by the workflow (or pass the benchmark folder)"
     try:
-        with np.load(path, allow_pickle=False) as store:
-            if int(store["version"]) != INDEX_VERSION:
-                raise InputError(
-                    [
-                        Problem(
-                            "index-version",
-                            str(path),
-                            f"index version {int(store['version'])}",
-                            f"version {INDEX_VERSION}",
-                            cause="written by another release; delete it and run again",
-                        )
-                    ]
-                )
+        store = _arrays(path)
+        if int(store["version"]) != INDEX_VERSION:
+            raise InputError(
+                [
+                    Problem(
+                        "index-version",
+                        str(path),
+                        f"index version {int(store['version'])}",
+                        f"version {INDEX_VERSION}",
+                        cause="written by another release; delete it and run again",
+                    )
+                ]
+            )
 
-            def texts(name: str) -> tuple[str, ...]:
-                return tuple(msgspec.json.decode(store[name].tobytes(), type=list[str]))
+        def texts(name: str) -> tuple[str, ...]:
+            return tuple(msgspec.json.decode(store[name].tobytes(), type=list[str]))
 
-            columns: dict[str, Any] = {n: store[f"categories/{n}"] for n in _CATEGORY_ARRAYS}
-            columns |= {n: texts(f"categories/{n}") for n in _CATEGORY_TEXTS}
-            categories = Categories(**columns)
-            truths = {
-                split: SplitTruth(
-                    name=split, **{name: store[f"split/{split}/{name}"] for name in _SPLIT_ARRAYS}
-                )
-                for split in texts("splits")
-            }
-            train = None
-            if "train/n_images" in store:
-                train = TrainIncidence(
-                    int(store["train/n_images"]),
-                    *(store[f"train/{name}"] for name in ("image", "category", "n_objects")),
-                )
-            (description,) = texts("description")
-            flat = texts("digests")
-            digests = dict(zip(flat[::2], flat[1::2], strict=True))
+        (recorded,) = texts("digest")
+        if recorded != _digest({name: store[name] for name in store if name != "digest"}):
+            raise ValueError("content that differs from its own digest")
+        columns: dict[str, Any] = {n: store[f"categories/{n}"] for n in _CATEGORY_ARRAYS}
+        columns |= {n: texts(f"categories/{n}") for n in _CATEGORY_TEXTS}
+        categories = Categories(**columns)
+        truths = {
+            split: SplitTruth(
+                name=split, **{name: store[f"split/{split}/{name}"] for name in _SPLIT_ARRAYS}
+            )
+            for split in texts("splits")
+        }
+        train = None
+        if "train/n_images" in store:
+            train = TrainIncidence(
+                int(store["train/n_images"]),
+                *(store[f"train/{name}"] for name in ("image", "category", "n_objects")),
+            )
+        (description,) = texts("description")
+        flat = texts("digests")
+        digests = dict(zip(flat[::2], flat[1::2], strict=True))
     except FileNotFoundError:
-        raise InputError([Problem("missing-file", str(path), "no such file", expected)]) from None
+        raise InputError([Problem("missing-file", str(path), absent(path), expected)]) from None
+    except ForeignContentError as error:
+        raise InputError([unreadable(path, error, expected)]) from None
     except _BROKEN as error:
         raise InputError(
             [
                 Problem(
                     "index-broken",
                     str(path),
-                    f"{type(error).__name__}: {error}",
+                    f"no array {error}"
+                    if isinstance(error, KeyError)
+                    else getattr(error, "strerror", None) or str(error) or type(error).__name__,
                     expected,
-                    cause="truncated or not an index; delete it and run again",
+                    cause="damaged, edited or not an index; delete it and run again",
                 )
             ]
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Codes, Ints
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import absent
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
 from benchmark_eval.inputs.taxonomy import read_taxonomy
@@ -79,7 +82,7 @@ def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
     return SplitTruth(
         name=raw.name,
         image_ids=image_ids,
-        sizes=raw.sizes[order],
+        sizes=np.where((raw.sizes <= 0).any(axis=1, keepdims=True), np.nan, raw.sizes)[order],
         listed=np.sort(categories.rows_of(raw.category_ids)),
         image=image[by_image],
         category=rows[by_image],
@@ -113,7 +116,7 @@ def _train_counts(
     if train is None or not len(train.image):
         return none, none.copy()
     species = name_code[train.category]
-    n_names = int(name_code.max()) + 1
+    n_names = max(int(name_code.max()) + 1, 1)  # blank names have no code, but are reported
     pairs = np.unique(train.image * n_names + species)
     images = np.bincount(pairs % n_names, minlength=n_names)[name_code]
     objects = np.zeros(n_names, np.int64)
@@ -200,13 +203,16 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
     problems = Problems()
     digests: dict[str, str] = {}
     if not directory.is_dir():
-        found = "a file" if directory.exists() else "no such folder"
+        found = "a file" if directory.exists() else absent(directory, "no such folder")
         expected = "the unpacked benchmark folder"
         cause = _hint(directory)
         raise InputError([Problem("missing-folder", str(directory), found, expected, cause=cause)])
     taxonomy = read_taxonomy(directory / TAXONOMY, digests, problems)
     folder = directory / ANNOTATIONS
-    files = sorted(folder.glob("*.json"))
+    present: list[Path] = []
+    with contextlib.suppress(OSError):  # an empty list is reported
+        present = listed(folder)
+    files = [path for path in present if path.suffix == ".json"]
     if not files:
         problems.add(
             "missing-file",
@@ -215,7 +221,7 @@ def survey_benchmark(benchmark_dir: str | Path) -> Survey:
             file=ANNOTATIONS.as_posix(),
             cause=f"{directory} is not the unpacked benchmark: {_hint(directory)}",
         )
-    _check_names(folder, problems)
+    _check_names(present, problems)
     raws = [raw for file in files if (raw := read_split(directory, file, digests, problems))]
     names = _category_names(raws, problems)
     ids = np.array(sorted(names), np.int64)
@@ -236,10 +242,10 @@ def _hint(directory: Path) -> str:
     return benchmark_hint(directory)
 
 
-def _check_names(folder: Path, problems: Problems) -> None:
+def _check_names(present: Iterable[Path], problems: Problems) -> None:
     """Report files whose names differ from those of the splits only in case."""
     expected = {f"{name}.json" for name in KNOWN_SPLITS}
-    for name in sorted(path.name for path in folder.glob("*")):
+    for name in (path.name for path in present):
         meant = name.lower()
         if name not in expected and meant in expected:
             problems.add(

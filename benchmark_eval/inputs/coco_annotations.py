@@ -26,7 +26,8 @@ from benchmark_eval.core.arrays import (
     finite_boxes,
     integer_column,
 )
-from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
+from benchmark_eval.core.first_bytes import json_cause
+from benchmark_eval.core.json_values import as_id, is_number, lone_surrogate, plain_json, show
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 
@@ -141,9 +142,18 @@ class _TolerantReader:
                 "not-json",
                 str(error)[:200],
                 "a COCO JSON object",
-                cause="truncated or damaged file",
+                cause=json_cause(data),
             )
             return None
+        odd = lone_surrogate(data, tree)
+        if odd:
+            self.problems.add(
+                "not-unicode",
+                "half of a surrogate pair",
+                "valid Unicode",
+                record=odd,
+                cause="text cut in the middle of a character by another program",
+            )
         if not isinstance(tree, dict):
             self.problems.add("not-coco", f"a JSON {type(tree).__name__}", "a COCO JSON object")
             return None
@@ -305,6 +315,15 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
             record=f"annotation {raw.annotation_ids[row]}",
             field="image_id",
         )
+    for number, name in zip(raw.category_ids.tolist(), raw.category_names, strict=True):
+        if not name.strip() or "\0" in name:
+            problems.add(
+                "name-type",
+                show(name),
+                "the name of a species",
+                record=f"category {number}",
+                field="name",
+            )
     bad = ~finite_boxes(raw.boxes) | (raw.boxes[:, 2:] < 0).any(axis=1)
     for row in np.flatnonzero(bad):
         problems.add(

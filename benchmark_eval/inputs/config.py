@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,7 +20,9 @@ from typing import Any
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import parse_yaml, read_input, unreadable
+from benchmark_eval.core.safe_read import decoded, read_input, unreadable
+from benchmark_eval.core.user_paths import expand_home
+from benchmark_eval.core.yaml_text import RepeatedKeyError, parse_yaml
 
 RENAMED = {"own_metrics": "custom_metrics"}
 """Keys of earlier versions and their new names; the old keys are rejected with a hint."""
@@ -31,7 +33,7 @@ _MAX_SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A valid configuration. Relative paths start at the working directory.
+    """A valid configuration. Relative paths start at the working directory, ``~`` is expanded.
 
     ``splits`` and ``plot_formats`` are in the order of the schema.
     """
@@ -103,7 +105,7 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
     for key in ("splits", "plot_formats"):
         values[key] = tuple(v for v in properties[key]["items"]["enum"] if v in values[key])
     for key in ("benchmark_dir", "predictions_dir", "manifest", "custom_metrics"):
-        values[key] = None if values[key] is None else Path(values[key])
+        values[key] = None if values[key] is None else Path(expand_home(values[key]))
     values["iou"] = float(values["iou"])
     return Config(**values)
 
@@ -120,16 +122,41 @@ def require_keys(path: str | Path) -> None:
         raise InputError([Problem("not-yaml", str(path), "no keys at the top level", expected)])
 
 
+def require_unique_keys(paths: Iterable[str | Path]) -> None:
+    """Raise ``InputError`` if a key occurs twice in one of the config files that Snakemake loaded.
+
+    Snakemake passes on only the last value of such a key. Files that this package cannot read are
+    left to Snakemake.
+    """
+    found: list[Problem] = []
+    for path in paths:
+        try:
+            read_yaml(path)
+        except InputError as error:
+            found += [problem for problem in error.problems if problem.kind == "duplicate-key"]
+    if found:
+        raise InputError(found)
+
+
 def read_yaml(path: str | Path) -> object:
     """The content of a YAML file; raises InputError if it is unreadable or not YAML."""
-    path = Path(path)
+    problems = Problems(str(path))
     try:
-        return parse_yaml(read_input(path).decode("utf-8"))
+        text = decoded(read_input(path), problems, "a YAML file in UTF-8")
+        if text is not None:
+            return parse_yaml(text)
     except OSError as error:
-        raise InputError([unreadable(path, error, "a YAML file")]) from error
+        problems.extend([unreadable(path, error, "a YAML file")])
+    except RepeatedKeyError as error:
+        problems.add(
+            "duplicate-key",
+            str(error),
+            "each key once",
+            cause="the last value would silently replace the others",
+        )
     except ValueError as error:
-        expected = "a YAML file in UTF-8"
-        raise InputError([Problem("not-yaml", str(path), str(error), expected)]) from error
+        problems.add("not-yaml", str(error), "a YAML file")
+    raise InputError(problems.all())
 
 
 def _coerced(value: object, rules: Mapping[str, Any]) -> object:

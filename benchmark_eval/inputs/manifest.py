@@ -7,19 +7,18 @@ as the workflow reads this file at every start. ``schemas/manifest.schema.json``
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from benchmark_eval.core.csv_text import is_formula, separator_hint
+from benchmark_eval.core.csv_text import csv_records, is_formula, separator_hint
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problems
-from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.safe_read import absent, decoded, read_input, unreadable
+from benchmark_eval.core.user_paths import expand_home
 from benchmark_eval.inputs.model_names import name_key, name_problem
 from benchmark_eval.protocol import ALL, REGIMES
 
@@ -64,7 +63,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One row of the manifest. Paths are resolved against the manifest's folder."""
+    """One row of the manifest. Paths are relative to the manifest's folder, ``~`` is expanded."""
 
     model_name: str
     condition: Condition
@@ -143,23 +142,15 @@ class _Reader:
             from benchmark_eval.inputs.path_hints import file_hint  # not needed by a valid sweep
 
             cause = file_hint(self.path)
-            self.problems.add("missing-file", "no such file", "a manifest (CSV)", cause=cause)
+            found = absent(self.path)
+            self.problems.add("missing-file", found, "a manifest (CSV)", cause=cause)
             raise InputError(self.problems.all()) from error
         except OSError as error:
             problem = unreadable(self.path, error, "a readable manifest (CSV)")
             raise InputError([problem]) from error
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            self.problems.add(
-                "not-utf8",
-                f"the byte {data[error.start]:#04x}, which is not UTF-8",
-                "a CSV file in UTF-8",
-                record=f"line {line}",
-                cause="saved by a spreadsheet in another encoding: save as 'CSV UTF-8'",
-            )
-            raise InputError(self.problems.all()) from error
+        text = decoded(data, self.problems, "a CSV file in UTF-8")
+        if text is None:
+            raise InputError(self.problems.all())
         if not text.strip():
             self.problems.add(
                 "empty", "an empty file", f"a header with {', '.join(REQUIRED_COLUMNS)}, and rows"
@@ -169,17 +160,9 @@ class _Reader:
 
     def split(self, text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
         """Header, and rows with the line on which each starts; empty lines are skipped."""
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        records: list[tuple[int, list[str]]] = []
-        start = 1
-        try:
-            for cells in reader:
-                if cells:
-                    records.append((start, cells))
-                start = reader.line_num + 1
-        except csv.Error as error:
-            self.problems.add("not-csv", str(error), "comma-separated text", record=f"line {start}")
-            raise InputError(self.problems.all()) from error
+        records = csv_records(text, self.problems)
+        if records is None:
+            raise InputError(self.problems.all())
         return records[0][1], records[1:]
 
     def columns(self, header: list[str]) -> list[str] | None:
@@ -268,8 +251,8 @@ class _Reader:
             model_name=name,
             condition=condition,
             seed=seed,
-            predictions_dir=folder / predictions if predictions else None,
-            train_annotations=folder / train if train else None,
+            predictions_dir=folder / expand_home(predictions) if predictions else None,
+            train_annotations=folder / expand_home(train) if train else None,
             row=number,
             line=line,
         )

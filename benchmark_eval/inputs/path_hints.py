@@ -13,8 +13,11 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from benchmark_eval.core.listing import is_hidden
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import dead_link
 from benchmark_eval.core.text import some_of
+from benchmark_eval.core.user_paths import not_expanded
 from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, TAXONOMY, file_names
 
 MAX_NAMES = 2_000
@@ -46,6 +49,9 @@ def predictions_hint(
     """
     folder = Path(folder)
     plain, packed = file_names(split)
+    link = dead_link(folder / plain) or dead_link(folder / packed)
+    if link:
+        return link, ""
     if not folder.is_dir():
         if folder.exists():
             return f"{_path(folder)}, which is not a folder", ""
@@ -94,7 +100,7 @@ def with_hints(problems: Iterable[Problem], others: Iterable[Path] = ()) -> list
 
 
 def benchmark_hint(folder: str | Path) -> str:
-    """The likely cause if a folder is not a benchmark."""
+    """The likely cause if a folder is not a benchmark; empty for a link to nothing."""
     folder = Path(folder)
     if not folder.is_dir():
         return folder_hint(folder, fits=_is_benchmark)
@@ -118,12 +124,12 @@ def _is_benchmark(folder: Path) -> bool:
 def folder_hint(
     folder: Path, others: Collection[str] = (), fits: Callable[[Path], bool] = Path.is_dir
 ) -> str:
-    """The hint for a folder that does not exist; empty if it is a file.
+    """The hint for a folder that does not exist; empty if it is a file or a link to nothing.
 
     Only folders that are not in ``others`` and satisfy ``fits`` are suggested.
     """
-    if folder.exists():
-        return ""
+    if folder.exists() or dead_link(folder) or not_expanded(folder):
+        return "" if folder.exists() else not_expanded(folder)
     parent = folder.parent
     near = _near_path(folder, others)
     if near and fits(near):
@@ -149,9 +155,9 @@ def folder_hint(
 
 
 def file_hint(path: Path) -> str:
-    """The hint for a file that does not exist; empty if it is a folder."""
-    if path.exists():
-        return ""
+    """The hint for a file that does not exist; empty if it is a folder or a link to nothing."""
+    if path.exists() or dead_link(path) or not_expanded(path):
+        return "" if path.exists() else not_expanded(path)
     home = path.parent if path.parent.is_dir() else _near_path(path.parent)
     if home is not None:
         names = {name.lower(): name for name in _names(home) if (home / name).is_file()}
@@ -201,9 +207,10 @@ def _matches(name: str, split: str) -> bool:
 
 
 def _names(folder: Path) -> list[str]:
-    """The names in a folder, sorted."""
+    """The names in a folder, sorted, without hidden ones."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entry.name for entry in islice(entries, MAX_NAMES))
+        names = (entry.name for entry in entries if not is_hidden(entry.name))
+        return sorted(islice(names, MAX_NAMES))
     return []
 
 

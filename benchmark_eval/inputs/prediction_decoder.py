@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import math
@@ -25,10 +26,11 @@ from benchmark_eval.core.arrays import (
 )
 from benchmark_eval.core.duplicate_keys import duplicates, has_duplicate_keys
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.first_bytes import GZIP, SNIFFED, foreign, json_cause
 from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import check_size, open_input, unreadable
+from benchmark_eval.core.safe_read import check_size, open_input, require_own_content, unreadable
 
 PIECE = 512 * 1024
 """Bytes of JSON text decoded at a time."""
@@ -246,7 +248,7 @@ def _records(data: bytes, file: str) -> list[Any]:
                     file,
                     f"invalid JSON ({str(error)[:200] or type(error).__name__})",
                     "a JSON list of detections",
-                    cause="truncated or damaged file",
+                    cause=json_cause(data),
                 )
             ]
         ) from None
@@ -370,6 +372,10 @@ def read_columns(path: Path, invalid: InvalidRecords, *, digest: bool) -> tuple[
     except MemoryError:
         raise _no_memory(invalid.file, "") from None
     try:
+        with open_input(path) as file:
+            start = file.read(SNIFFED)
+        if not (path.suffix == ".gz" and start.startswith(GZIP)):
+            require_own_content(start)
         with _Source(path, digest=digest) as stream:
             data, sha256 = stream.read_all(), stream.sha256
         columns, place = _tolerant_columns(data, invalid)
@@ -381,12 +387,17 @@ def read_columns(path: Path, invalid: InvalidRecords, *, digest: bool) -> tuple[
 
 
 def _unreadable(path: Path, file: str, error: Exception) -> InputError:
-    cause = ""
+    problem = unreadable(file, error)
     if path.suffix == ".gz" and not getattr(error, "errno", None):
-        cause = "truncated or damaged gzip file"
+        problem = replace(problem, cause="truncated or damaged gzip file")
+        with contextlib.suppress(OSError), open_input(path) as stream:
+            start = stream.read(SNIFFED)
+            if not start.startswith(GZIP):
+                cause = json_cause(start) if foreign(start) else "not compressed: remove .gz"
+                problem = replace(problem, found="a file that is not gzip data", cause=cause)
     if isinstance(error, _EndlessError):
-        cause = "not a list of detections, or crafted to exhaust memory"
-    return InputError([replace(unreadable(file, error), cause=cause)])
+        problem = replace(problem, cause="not a list of detections, or crafted to exhaust memory")
+    return InputError([problem])
 
 
 def _no_memory(file: str, first: str) -> InputError:

@@ -9,12 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import absent, dead_link
 from benchmark_eval.inputs.config import Config
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import file_names
 
 _PATH_KEYS = ("benchmark_dir", "predictions_dir", "manifest")
+_PREDICTIONS = "_predictions.json"
 _WILDCARD = re.compile(r"[{}<>]")
 
 
@@ -86,13 +89,22 @@ def predictions_file(predictions_dir: str | Path, split: str) -> Path:
     return Path(found)
 
 
+def holds_predictions(folder: Path) -> bool:
+    """Whether a folder has prediction files of any split."""
+    try:
+        return any(_PREDICTIONS in path.name for path in listed(folder))
+    except OSError:
+        return False
+
+
 def _find(folder: str, split: str, record: str = "") -> str | Problem:
     """The path of the split's prediction file in a folder, or why there is no usable one."""
     plain, packed = (os.path.join(folder, name) for name in file_names(split))  # noqa: PTH118
     sizes = {path: size for path in (plain, packed) if (size := _size(path)) is not None}
     if not sizes:
         expected = "the model's detections (an empty list [] if there are none)"
-        return Problem("missing-predictions", plain, "no such file", expected, record)
+        found = dead_link(packed) or absent(plain)
+        return Problem("missing-predictions", plain, found, expected, record)
     if len(sizes) == 2:
         return Problem(
             "ambiguous-predictions",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark_eval.core.csv_text import separator_hint
+from benchmark_eval.core.csv_text import csv_records, separator_hint
 from benchmark_eval.core.problems import Problems
-from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.safe_read import absent, decoded, read_input, unreadable
 from benchmark_eval.protocol import OOD_BANDS, RANKS, TAXONOMY
 
 # Texts of a blank rank or band. The benchmark's evaluator reads the file with pandas, which treats
@@ -80,11 +78,10 @@ def read_taxonomy(
 def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, dict[str, str]]:
     try:
         data = read_input(path)
-        text = data.decode("utf-8-sig")
     except FileNotFoundError:
         problems.add(
             "missing-file",
-            "no such file",
+            absent(path),
             "the benchmark's taxonomy",
             cause="benchmark_dir is not the unpacked benchmark",
         )
@@ -92,20 +89,21 @@ def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, 
     except OSError as error:
         problems.extend([unreadable(TAXONOMY, error)])
         return {}
-    except UnicodeDecodeError as error:
-        problems.add("not-utf8", f"invalid UTF-8 at byte {error.start}", "a CSV file in UTF-8")
+    text = decoded(data, problems, "a CSV file in UTF-8")
+    if text is None:
         return {}
     digests[TAXONOMY] = hashlib.sha256(data).hexdigest()
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    header = rows.fieldnames or []
+    records = csv_records(text, problems)
+    if records is None:
+        return {}
+    header = records[0][1] if records else []
     _check_header(header, problems)
     if problems:
         return {}  # rows cannot be read if a column is missing or duplicated
     table: dict[str, dict[str, str]] = {}
-    for row in rows:
-        where = f"line {rows.line_num}"
-        name = row["scientificName"] or ""
-        if None in row or any(value is None for value in row.values()):
+    for line, cells in records[1:]:
+        where = f"line {line}"
+        if len(cells) != len(header):
             problems.add(
                 "row-length",
                 "a different number of cells than in the header",
@@ -113,6 +111,8 @@ def _read(path: Path, digests: dict[str, str], problems: Problems) -> dict[str, 
                 record=where,
             )
             continue
+        row = dict(zip(header, cells, strict=True))
+        name = row["scientificName"]
         if name in table:
             problems.add(
                 "duplicate-species",

@@ -25,7 +25,7 @@ from benchmark_eval.core.atomic_write import write_text_atomic
 from benchmark_eval.core.code_digest import PACKAGE, package_dir
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import open_input, unreadable
+from benchmark_eval.core.safe_read import open_input, read_input, unreadable
 
 CACHE_VERSION = 1
 _LOGGED_FROM_BYTES = 500_000_000
@@ -51,7 +51,7 @@ class DigestCache:
         self.kept: dict[str, tuple[FileStat, str]] = {}
         self.changed = False
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            content = json.loads(self.path.read_bytes())
+            content = json.loads(read_input(self.path))
             if content["version"] == CACHE_VERSION:
                 self.kept = {
                     name: ((int(a), int(b), int(c), int(d)), str(digest))
@@ -187,7 +187,7 @@ def write_fingerprint(path: str | Path, text: str, result: str | Path | None = N
     changed fingerprint (a clock that was ahead, a file system with a resolution of one second), its
     modification time is set back, because Snakemake compares the two.
     """
-    with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123  (many, each load)
+    with contextlib.suppress(OSError), open_input(path) as stream:
         if stream.read() == text.encode():
             return False
     write_text_atomic(path, text, sync=False)

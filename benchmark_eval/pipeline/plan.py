@@ -12,14 +12,15 @@ import contextlib
 import difflib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import absent, read_input
 from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.config import Config
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry, read_manifest
@@ -223,7 +224,7 @@ def _benchmark_files(folder: Path) -> list[str]:
     annotations = folder / ANNOTATIONS
     names: list[str] = []
     with contextlib.suppress(OSError):
-        names = sorted(name for name in os.listdir(annotations) if name.endswith(".json"))  # noqa: PTH208
+        names = [path.name for path in listed(annotations) if path.suffix == ".json"]
     problems = []
     if not names:
         from benchmark_eval.inputs.path_hints import benchmark_hint
@@ -240,7 +241,7 @@ def _benchmark_files(folder: Path) -> list[str]:
     taxonomy = folder / TAXONOMY
     if not taxonomy.is_file():
         problems.append(
-            Problem("no-taxonomy", str(taxonomy), "no such file", "the benchmark's taxonomy")
+            Problem("no-taxonomy", str(taxonomy), absent(taxonomy), "the benchmark's taxonomy")
         )
     if problems:
         raise InputError(problems)
@@ -330,7 +331,7 @@ def _digests_on_disk(layout: Layout) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in ("sweep", "report"):
         with contextlib.suppress(OSError):
-            data = layout.fingerprint(part).read_bytes()
+            data = read_input(layout.fingerprint(part))
             found[part] = hashlib.sha256(data).hexdigest()
     return found
 
@@ -338,7 +339,7 @@ def _digests_on_disk(layout: Layout) -> dict[str, str]:
 def _recorded_missing(fingerprint: Path) -> tuple[str, ...]:
     """The models for which the main process found no predictions."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        return tuple(json.loads(fingerprint.read_bytes())["missing"])
+        return tuple(json.loads(read_input(fingerprint))["missing"])
     return ()
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.pipeline.outdated import record_name
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def read_fingerprint(path: str | Path, *keys: str) -> Fingerprint:
     path = Path(path)
     found, data, content = "other content", b"", None
     try:
-        data = path.read_bytes()
+        data = read_input(path)
         content = json.loads(data)
     except OSError as error:
         found = error.strerror or type(error).__name__

@@ -54,6 +54,12 @@ def names_a_config(workflow: Any) -> bool:
     return any(word.startswith(("--configfile", "--config-file")) for word in sys.argv)
 
 
+def config_files(workflow: Any) -> list[Path]:
+    """The config files that Snakemake has loaded, if this process plans the workflow."""
+    files = getattr(workflow, "configfiles", None) or ()
+    return [Path(file) for file in files] if plans(workflow) else []
+
+
 def only_touches(workflow: Any) -> bool:
     """Whether the run only updates modification times (``--touch``)."""
     return bool(getattr(workflow, "touch", False))

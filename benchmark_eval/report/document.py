@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_eval.core.atomic_write import write_text_atomic
+from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.core.text import counted, percent
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.report.captions import (
@@ -235,7 +236,7 @@ def warning_lines(facts: Facts) -> list[str]:
 def warnings_notice(report: str | Path) -> str | None:
     """The number of models with warnings in a written report, and its path; None without any."""
     try:
-        text = Path(report).read_text(encoding="utf-8")
+        text = read_input(report).decode("utf-8", "replace")
     except OSError:
         return None
     found = re.search(r"^\*\*([\d,]+ models? ha(?:s|ve) warnings): see ", text, re.MULTILINE)

@@ -7,29 +7,39 @@ metric keys of ``benchmark_eval.results.registry``, which has labels and meaning
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.json_values import as_id, syntax_cause
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import unreadable
+from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.predictions import OnInvalid
+from benchmark_eval.protocol import KNOWN_SPLITS, OOD_BANDS
 
 SCHEMA_VERSION = 2
 """Layout version of ``<model>_summary.json``; other versions are rejected."""
 
 Engine = Literal["fast", "pycocotools"]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A number of boxes, images or species; a larger one cannot be counted exactly in columns."""
+N_THRESHOLDS = 101
+"""Number of confidence thresholds of an operating curve: 0.00, 0.01, ..., 1.00."""
+_ID = re.compile(r"-?[0-9]{1,19}")
 
 
 class PredictionDensity(msgspec.Struct, frozen=True, kw_only=True):
     """Detections per scored specimen and per image."""
 
-    n_predictions: int
-    n_gt: int
-    n_images: int
+    n_predictions: Count
+    n_gt: Count
+    n_images: Count
     boxes_per_gt: float | None
     boxes_per_image: float | None
 
@@ -57,10 +67,10 @@ class SpeciesScore(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     AP_50: float | None
     AP_50_95: float | None
-    n_gt: int
-    n_matched_tp: int
-    n_correct_species: int
-    n_correct_genus: int
+    n_gt: Count
+    n_matched_tp: Count
+    n_correct_species: Count
+    n_correct_genus: Count
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,15 +78,15 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     ECE: float | None
     mean_confidence: float | None
-    confidence_histogram: list[int]
+    confidence_histogram: list[Count]
     accuracy_per_bin: list[float | None]
-    n_predictions: int
+    n_predictions: Count
 
 
 class BandAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Fractions of the true positives of a band that are correct at each rank."""
 
-    n: int
+    n: Count
     correct_species: float
     correct_genus: float
     correct_tribe: float
@@ -86,7 +96,7 @@ class BandAgreement(msgspec.Struct, frozen=True, kw_only=True):
 class Hierarchical(msgspec.Struct, frozen=True, kw_only=True):
     """Taxonomic agreement of true positives, cumulative from species to subfamily."""
 
-    n_matched: int
+    n_matched: Count
     correct_species: float | None
     correct_genus: float | None
     correct_tribe: float | None
@@ -97,13 +107,13 @@ class Hierarchical(msgspec.Struct, frozen=True, kw_only=True):
 class OodBand(msgspec.Struct, frozen=True, kw_only=True):
     """One distance band of unseen species, evaluated on its own."""
 
-    n_species: int
-    n_annotations: int
-    n_images: int
+    n_species: Count
+    n_annotations: Count
+    n_images: Count
     class_agnostic_AP_50: float | None
     class_agnostic_AP_50_95: float | None
     class_agnostic_AR_100: float | None
-    n_matched_tp: int
+    n_matched_tp: Count
     correct_genus: float | None
     correct_tribe: float | None
     correct_subfamily: float | None
@@ -123,22 +133,22 @@ class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     Empty without training annotations; only ``n_species_evaluated`` below four species.
     """
 
-    n_species_evaluated: int | UnsetType = UNSET
-    head_n_species: int | UnsetType = UNSET
+    n_species_evaluated: Count | UnsetType = UNSET
+    head_n_species: Count | UnsetType = UNSET
     head_AP_50: float | UnsetType | None = UNSET
     head_AP_50_95: float | UnsetType | None = UNSET
-    head_min_train_imgs: int | UnsetType = UNSET
-    head_max_train_imgs: int | UnsetType = UNSET
-    medium_n_species: int | UnsetType = UNSET
+    head_min_train_imgs: Count | UnsetType = UNSET
+    head_max_train_imgs: Count | UnsetType = UNSET
+    medium_n_species: Count | UnsetType = UNSET
     medium_AP_50: float | UnsetType | None = UNSET
     medium_AP_50_95: float | UnsetType | None = UNSET
-    medium_min_train_imgs: int | UnsetType = UNSET
-    medium_max_train_imgs: int | UnsetType = UNSET
-    tail_n_species: int | UnsetType = UNSET
+    medium_min_train_imgs: Count | UnsetType = UNSET
+    medium_max_train_imgs: Count | UnsetType = UNSET
+    tail_n_species: Count | UnsetType = UNSET
     tail_AP_50: float | UnsetType | None = UNSET
     tail_AP_50_95: float | UnsetType | None = UNSET
-    tail_min_train_imgs: int | UnsetType = UNSET
-    tail_max_train_imgs: int | UnsetType = UNSET
+    tail_min_train_imgs: Count | UnsetType = UNSET
+    tail_max_train_imgs: Count | UnsetType = UNSET
     head_minus_tail_AP_50: float | UnsetType | None = UNSET
     head_minus_tail_AP_50_95: float | UnsetType | None = UNSET
     AP_50_train_count_correlation: float | UnsetType | None = UNSET
@@ -152,8 +162,8 @@ class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
     metrics ignore them.
     """
 
-    n_gt: int
-    n_matched_tp: int
+    n_gt: Count
+    n_matched_tp: Count
     detection_recall: float | None
     detection_recall_open_vocabulary: float | None = None
     classification_given_detection_acc: float | None
@@ -180,10 +190,10 @@ class DensityStratum(msgspec.Struct, frozen=True, kw_only=True):
     ``n_images_with_tp`` images with a true positive.
     """
 
-    n_images: int
-    n_images_with_tp: int
-    n_gt: int
-    n_matched_tp: int
+    n_images: Count
+    n_images_with_tp: Count
+    n_gt: Count
+    n_matched_tp: Count
     recall: float | None
     classification_given_detection_acc: float | None
     species_recall: float | None
@@ -216,7 +226,7 @@ class Density(msgspec.Struct, frozen=True, kw_only=True):
 class Chance(msgspec.Struct, frozen=True, kw_only=True):
     """Misidentifications with the correct genus or tribe: observed and expected by chance."""
 
-    n_misidentified: int
+    n_misidentified: Count
     observed_genus: float | None
     expected_genus: float | None
     enrichment_genus: float | None
@@ -230,16 +240,16 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
 
     gt_species: str
     pred_species: str
-    n: int
-    n_matched_tp: int
+    n: Count
+    n_matched_tp: Count
     same_genus: bool
 
 
 class DetectionCap(msgspec.Struct, frozen=True, kw_only=True):
     """Class-agnostic AR at COCO's cap of 100 detections per image, at 300, and without a cap."""
 
-    n_images_over_100: int
-    n_detections_over_100: int
+    n_images_over_100: Count
+    n_detections_over_100: Count
     AR_100: float | None
     AR_300: float | None
     AR_uncapped: float | None
@@ -249,7 +259,7 @@ class OperatingPointAt(msgspec.Struct, frozen=True, kw_only=True):
     """The localisation matching at one confidence threshold."""
 
     confidence: float | None
-    n_detections: int
+    n_detections: Count
     precision: float | None
     recall: float | None
     F1: float | None
@@ -285,7 +295,7 @@ class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
 
     warnings: list[str]
     notes: list[str]
-    n_predictions: int
+    n_predictions: Count
     prediction_density: PredictionDensity
     coco: CocoMetrics
     per_species: dict[str, SpeciesScore]
@@ -309,7 +319,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     photography_robustness_gap_AP_50_95: float | None
     photography_robustness_gap_AP_50_shared_species: float | None
     photography_robustness_gap_AP_50_95_shared_species: float | None
-    n_shared_species_iid_inat: int | None
+    n_shared_species_iid_inat: Count | None
     species_generalization_gap_AR_100: float | None
     species_generalization_gap_AP_50: float | None
     confidence_drop_OOD: float | None
@@ -322,8 +332,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     novelty_det_FPR_95TPR: float | None = field(name="novelty_det_FPR@95TPR")
     novelty_known_mean_conf: float | None
     novelty_novel_mean_conf: float | None
-    n_known_tp: int | None
-    n_novel_tp: int | None
+    n_known_tp: Count | None
+    n_novel_tp: Count | None
     novelty_det_AUROC_near_genus: float | None
     novelty_det_AUROC_mid_tribe: float | None
     novelty_det_AUROC_far_tribe: float | None
@@ -400,7 +410,7 @@ def load_summary(path: str | Path) -> Evaluation:
         If the file is unreadable, not JSON, of another schema version, or not a summary.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_input(path)
     except OSError as error:
         raise InputError([unreadable(path, error)]) from error
     return decode_summary(data, str(path))
@@ -408,30 +418,70 @@ def load_summary(path: str | Path) -> Evaluation:
 
 def decode_summary(data: bytes, file: str) -> Evaluation:
     """Decode the bytes of a summary; ``file`` names it in messages."""
-    version: int | None = None
+    version: Count | None = None
     try:
         evaluation = msgspec.json.decode(data, type=Evaluation)
         version = evaluation.schema_version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_json = isinstance(error, msgspec.ValidationError)
+        cause = syntax_cause(data)
         try:
             version = msgspec.json.decode(data, type=_Version).schema_version
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             version = None
         if version in (None, SCHEMA_VERSION):
             problem = Problem(
-                "not-a-summary" if is_json else "not-json",
+                "not-json" if cause else "not-a-summary",
                 file,
                 str(error),
                 "a summary.json written by benchmark-eval evaluate",
-                cause="" if is_json else "truncated or not JSON; evaluate the model again",
+                cause=f"{cause or 'edited manually, or not a summary'}; evaluate the model again",
             )
             raise InputError([problem]) from error
     if version != SCHEMA_VERSION:
         found, expected = f"schema_version {version}", f"schema_version {SCHEMA_VERSION}"
         cause = "written by another version of benchmark_eval; evaluate the model again"
         raise InputError([Problem("schema-version", file, found, expected, cause=cause)])
+    problems = [
+        Problem("not-a-summary", file, found, expected, field=field, cause="edited; evaluate again")
+        for field, found, expected in _contradictions(evaluation)
+    ]
+    if problems:
+        raise InputError(problems)
     return evaluation
+
+
+def _contradictions(evaluation: Evaluation) -> Iterator[tuple[str, str, str]]:
+    """(field, found, expected) of what the types allow but no evaluation writes."""
+    splits, listed = list(evaluation.per_split), evaluation.config.splits
+    if set(splits) != set(listed) or len(set(listed)) != len(listed):
+        yield "per_split", ", ".join(splits) or "no split", f"config.splits: {', '.join(listed)}"
+    for split in splits:
+        if split not in KNOWN_SPLITS:
+            yield "per_split", f"split {split!r}", f"only {', '.join(KNOWN_SPLITS)}"
+    for split, block in evaluation.per_split.items():
+        where = f"per_split.{split}"
+        for number in block.per_species:
+            if not _ID.fullmatch(number) or as_id(int(number)) is None:
+                yield f"{where}.per_species", f"category id {number!r}", "a 64-bit integer"
+        ood = {} if block.ood_by_band is UNSET else block.ood_by_band.by_band
+        for name, bands in (
+            ("hierarchical.per_band", block.hierarchical.per_band),
+            ("ood_by_band.by_band", ood),
+            ("density.by_band", block.density.by_band),
+        ):
+            for band in bands:
+                if band not in OOD_BANDS:
+                    yield f"{where}.{name}", f"band {band!r}", f"only {', '.join(OOD_BANDS)}"
+        curve = block.operating_point.curve
+        for key in curve.__struct_fields__:
+            n = len(getattr(curve, key))
+            if n != N_THRESHOLDS:
+                place = f"{where}.operating_point.curve.{key}"
+                yield place, counted(n, "value"), f"{N_THRESHOLDS} values"
+        n_bins = len(block.calibration.confidence_histogram)
+        if n_bins != len(block.calibration.accuracy_per_bin):
+            found = f"{len(block.calibration.accuracy_per_bin)} values"
+            yield f"{where}.calibration.accuracy_per_bin", found, f"{n_bins}, one per bin"
 
 
 LISTED = 10

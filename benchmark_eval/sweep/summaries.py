@@ -6,7 +6,6 @@ Only the values that the tables need are kept, so that thousands of summaries fi
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problems
-from benchmark_eval.core.safe_read import read_or_report, unreadable
+from benchmark_eval.core.safe_read import dead_link, read_input, read_or_report, unreadable
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
@@ -130,7 +130,7 @@ def collect(
     _check_benchmark(models, benchmark_digests, problems)
     _check_options(models, problems)
     if not allow_missing:
-        _report_missing(missing, problems)
+        _report_missing(eval_dir, missing, problems)
     if not models and not problems:
         problems.add(
             "no-summary",
@@ -152,15 +152,15 @@ def find_summaries(eval_dir: Path, problems: Problems) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     try:
-        entries = sorted(os.scandir(eval_dir), key=lambda item: item.name)
+        entries = listed(eval_dir)
     except OSError as error:
         raise InputError([unreadable(eval_dir, error, "a folder with summaries")]) from error
     for item in entries:
         if item.name.endswith(SUFFIX) and item.name != SUFFIX:
-            model, path = item.name.removesuffix(SUFFIX), Path(item.path)
+            model, path = item.name.removesuffix(SUFFIX), item
         else:
-            model, path = item.name, Path(item.path, item.name + SUFFIX)
-        if not path.is_file():
+            model, path = item.name, item / (item.name + SUFFIX)
+        if not path.exists() or path.is_dir():
             continue
         first = found.setdefault(model, path)
         if first != path and not _same_bytes(first, path):
@@ -176,18 +176,24 @@ def find_summaries(eval_dir: Path, problems: Problems) -> dict[str, Path]:
 
 def _same_bytes(left: Path, right: Path) -> bool:
     try:
-        return left.read_bytes() == right.read_bytes()
+        return read_input(left) == read_input(right)
     except OSError:
         return False
 
 
-def _report_missing(missing: Iterable[ModelEntry], problems: Problems) -> None:
+def _report_missing(eval_dir: Path, missing: Iterable[ModelEntry], problems: Problems) -> None:
     for entry in missing:
+        name = entry.model_name
+        places = (f"{name}{SUFFIX}", f"{name}/{name}{SUFFIX}")
+        links = ((place, dead_link(eval_dir / place)) for place in places)
+        link = next((f": {place} is {link}" for place, link in links if link), "")
         problems.add(
             "missing-summary",
-            f"no summary of {entry.model_name!r} ({entry.condition}, seed {entry.seed})",
-            f"{entry.model_name}{SUFFIX} or {entry.model_name}/{entry.model_name}{SUFFIX}",
-            cause="not evaluated yet; --allow-missing (allow_missing in a config) skips it",
+            f"no summary of {name!r} ({entry.condition}, seed {entry.seed}){link}",
+            " or ".join(places),
+            cause=""
+            if link
+            else "not evaluated yet; --allow-missing (allow_missing in a config) skips it",
         )
 
 

@@ -18,6 +18,7 @@ from benchmark_eval.core.atomic_write import write_together
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
 from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 from benchmark_eval.inputs.manifest import Condition, condition_of
@@ -477,7 +478,8 @@ def load_tables(path: str | Path) -> Aggregated:
             "not-aggregated",
             f"text that cannot be decoded: {error}",
             f"an {AGGREGATED} of schema version {SCHEMA_VERSION}",
-            cause="truncated, or written by another version of the package: aggregate again",
+            cause=(syntax_cause(data) or "written by another version of the package, or edited")
+            + ": aggregate again",
         )
         raise InputError(problems.all()) from error
     if table.schema_version != SCHEMA_VERSION:

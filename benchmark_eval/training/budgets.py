@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.benchmark import Benchmark
@@ -117,9 +118,10 @@ def exact_budget(path: Path, benchmark: Benchmark) -> ExactBudget:
     try:
         coco = msgspec.json.decode(data, type=_Coco)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(
-            [Problem("not-coco", str(path), str(error), "training annotations (COCO JSON)")]
-        ) from error
+        cause = syntax_cause(data)
+        expected = "training annotations (COCO JSON)"
+        problem = Problem("not-coco", str(path), str(error), expected, cause=cause)
+        raise InputError([problem]) from error
     mismatch = _mismatch(path, coco, benchmark)
     if mismatch is not None:
         raise InputError([mismatch])

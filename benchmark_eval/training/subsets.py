@@ -11,8 +11,6 @@ small budget of a species then also holds on images that it shares with other sp
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -26,10 +24,11 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Ints
 from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
-from benchmark_eval.core.csv_text import csv_text
+from benchmark_eval.core.csv_text import csv_records, csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.rng import stream
+from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
@@ -100,7 +99,7 @@ class TrainingPool:
             raise InputError(problems.all())
         self.columns: RawSplit = raw
         self.digest = self.benchmark.digests[TRAIN.as_posix()]
-        self._data = (directory / TRAIN).read_bytes().removeprefix(b"\xef\xbb\xbf")
+        self._data = read_input(directory / TRAIN).removeprefix(b"\xef\xbb\xbf")
         self._category = self.benchmark.categories.rows_of(raw.category)
         order = np.argsort(raw.image_ids, kind="stable")
         self._image = order[np.searchsorted(raw.image_ids, raw.image, sorter=order)]
@@ -108,9 +107,14 @@ class TrainingPool:
 
     @cached_property
     def _records(self) -> tuple[dict[str, msgspec.Raw], list[msgspec.Raw], list[msgspec.Raw]]:
-        tree = msgspec.json.decode(self._data, type=dict[str, msgspec.Raw])
-        images = msgspec.json.decode(tree["images"], type=list[msgspec.Raw])
-        annotations = msgspec.json.decode(tree["annotations"], type=list[msgspec.Raw])
+        try:
+            tree = msgspec.json.decode(self._data, type=dict[str, msgspec.Raw])
+            images = msgspec.json.decode(tree["images"], type=list[msgspec.Raw])
+            annotations = msgspec.json.decode(tree["annotations"], type=list[msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # the reader of annotations accepts NaN and UTF-16, but copies must be valid
+            found, expected = f"invalid JSON: {error}", "strict JSON in UTF-8"
+            raise InputError([Problem("not-json", TRAIN.as_posix(), found, expected)]) from error
         return tree, images, annotations
 
     @cached_property
@@ -120,7 +124,7 @@ class TrainingPool:
         problems = Problems(TRAIN.as_posix())
         for row, record in enumerate(self._records[1]):
             name = msgspec.json.decode(record).get("file_name")
-            if not isinstance(name, str) or not name.strip() or "\n" in name:
+            if not isinstance(name, str) or not name.strip() or {"\n", "\0"} & set(name):
                 found = 'missing field "file_name"' if name is None else repr(name)
                 where = f"image {self.columns.image_ids[row]}"
                 expected = "the name of the image file"
@@ -444,8 +448,8 @@ def _new_manifest(
 
 def _filled_manifest(manifest: Manifest, where: dict[Draw, Path]) -> str:
     """The given manifest with ``train_annotations`` filled in."""
-    text = manifest.path.read_text(encoding="utf-8-sig")
-    header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    text = read_input(manifest.path).decode("utf-8-sig")
+    header, *rows = [cells for _, cells in csv_records(text, Problems()) or ()]
     column = "train_annotations"
     if column not in header:
         header.append(column)

@@ -18,6 +18,7 @@ from typing import Self
 
 from benchmark_eval.core.atomic_write import write_text_atomic
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.core.text import some_of
 
 RESULTS = "results.json"
@@ -82,7 +83,7 @@ class OutputFolder:
     def ours(self) -> set[str]:
         """Relative names of the files written by earlier runs."""
         try:
-            lines = (self.path / LEDGER).read_text("utf-8").splitlines()
+            lines = read_input(self.path / LEDGER).decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
             return set()
         # an edited ledger must not cause the removal of other files

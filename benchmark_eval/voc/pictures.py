@@ -13,7 +13,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import open_input
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
@@ -115,7 +117,7 @@ def draw_pictures(
 def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], list[Problem]]:
     """The image file of each name, by index in ``names``; names without a file are omitted."""
     try:
-        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+        files = [path for path in listed(folder) if path.suffix.lower() in SUFFIXES]
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError(f"{folder}: found {reason}; expected a folder of images") from error
@@ -143,7 +145,7 @@ def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], l
 def _open(path: Path) -> Image.Image | Problem:
     """The image in RGB with its EXIF orientation applied."""
     try:
-        with warnings.catch_warnings(), Image.open(path) as file:
+        with warnings.catch_warnings(), open_input(path) as stream, Image.open(stream) as file:
             warnings.simplefilter("ignore")  # unusual metadata and large scans are valid
             return _rgb(ImageOps.exif_transpose(file))
     except Exception as error:  # decoders raise exceptions of any type
@@ -320,7 +322,7 @@ def _animate(pictures: Sequence[Path], path: Path) -> None:
     """Write the pictures as an animation, each fitted into the same frame."""
     frames = []
     for picture in pictures:
-        with Image.open(picture) as drawn:
+        with open_input(picture) as stream, Image.open(stream) as drawn:
             frames.append(ImageOps.contain(drawn, (FRAME_SIDE, FRAME_SIDE)))
     size = (max(frame.width for frame in frames), max(frame.height for frame in frames))
     # FASTOCTREE is ten times as fast as Pillow's default

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.safe_read import absent
 from benchmark_eval.voc.output import RESULTS, OutputFolder
 from benchmark_eval.voc.results import (
     Coordinates,
@@ -54,7 +55,8 @@ def run_map(
     if animate and image_dir is None:
         raise UsageError("animate requires image_dir")
     if image_dir is not None and not Path(image_dir).is_dir():
-        raise UsageError(f"{image_dir}: no such folder; expected a folder of images")
+        found = absent(image_dir, "no such folder")
+        raise UsageError(f"{image_dir}: {found}; expected a folder of images")
     if not 0 <= draw_confidence <= 1:
         raise UsageError(f"draw_confidence must be in [0, 1], got {draw_confidence:g}")
 

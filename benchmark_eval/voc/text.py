@@ -9,7 +9,6 @@ folder are collected; only blank lines are skipped.
 
 from __future__ import annotations
 
-import codecs
 import re
 import unicodedata
 from array import array
@@ -22,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import open_input, unreadable
+from benchmark_eval.core.safe_read import dead_link, decoded, read_or_report
 
 Kind = Literal["ground truth", "detections"]
 Progress = Callable[[str, int, int], None]
@@ -74,13 +74,9 @@ def text_files(folder: str | Path) -> list[Path]:
     """
     folder = Path(folder)
     try:
-        found = [
-            path
-            for path in folder.iterdir()
-            if path.suffix.lower() == ".txt" and not path.name.startswith(".")
-        ]
+        found = [path for path in listed(folder) if path.suffix.lower() == ".txt"]
     except OSError as error:
-        reason = error.strerror or type(error).__name__
+        reason = dead_link(folder) or error.strerror or type(error).__name__
         raise UsageError(f"{folder}: found {reason}; expected a folder of text files") from error
     return sorted(found, key=lambda path: (path.stem, path.name))
 
@@ -117,7 +113,7 @@ def read_boxes(
 
 
 def _report_empty_folder(folder: Path, kind: Kind, problems: Problems) -> None:
-    others = sorted({p.suffix for p in folder.iterdir() if p.suffix and p.name[0] != "."})
+    others = sorted({path.suffix for path in listed(folder) if path.suffix})
     problems.add(
         "empty-folder",
         "no .txt file",
@@ -201,37 +197,15 @@ class _Reader:
         )
 
 
-def read_small_file(
-    path: Path, problems: Problems, expected: str, *, file: str | None = None, record: str = ""
-) -> bytes | None:
-    """``read_or_report`` without its check of free memory, which is slow for thousands of files."""
-    try:
-        with open_input(path) as stream:
-            return stream.read()
-    except OSError as error:
-        problems.extend([unreadable(file or path, error, expected, record=record)])
-        return None
-
-
 def text_of(path: Path, problems: Problems) -> str | None:
     """The text of a file without its byte order mark; None and a problem if it cannot be read."""
-    data = read_small_file(path, problems, "a text file")
+    data = read_or_report(path, problems, "a text file")
     if data is None:
         return None
-    try:
-        return data.removeprefix(codecs.BOM_UTF8).decode()
-    except UnicodeDecodeError as error:
-        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        line = error.object[: error.start].count(b"\n") + 1
-        problems.add(
-            "not-utf-8",
-            f"byte 0x{error.object[error.start]:02x}, which is not valid UTF-8",
-            "text in UTF-8",
-            file=str(path),
-            record=f"line {line}",
-            cause="UTF-16 ('Unicode' on Windows)" if wide else "another encoding such as Latin-1",
-        )
-        return None
+    found = Problems(str(path))
+    text = decoded(data, found)
+    problems.extend(found.all())
+    return text
 
 
 def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:

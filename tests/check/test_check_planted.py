@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # checks a sweep for each kind of finding
 
 PACKAGE = Path(benchmark_eval.__file__).parent
 SOURCES = [
-    "core/safe_read",
+    *("core/safe_read", "core/csv_text"),
     *("inputs/benchmark_reader", "inputs/coco_annotations", "inputs/taxonomy", "inputs/config"),
     *("inputs/predictions", "inputs/prediction_decoder", "inputs/prediction_files"),
     *("inputs/manifest", "pipeline/plan", "training/budgets"),

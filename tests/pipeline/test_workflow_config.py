@@ -156,7 +156,8 @@ def test_the_message_for_a_numeric_path_says_to_quote_it():
     ("content", "kind"),
     [
         (b"iou: [0.5", "not-yaml"),
-        (b"iou: \xff", "not-yaml"),
+        (b"iou: \xff", "not-utf8"),
+        (b"iou: 1\niou: 0.5", "duplicate-key"),
         (b"!!python/object/apply:os.getcwd []", "not-yaml"),
         (b"- iou", "config-shape"),
         (b"iou: 0.5\nuio: 1", "config-key"),

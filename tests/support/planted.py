@@ -315,6 +315,17 @@ def _(tree):
     tree.splits["semantic_ood"]["categories"].append({"id": 104, "name": 5})
 
 
+@plant("not-unicode")
+def _(tree):
+    tree.splits["train"]["images"][1]["file_name"] = "Ips\ud800.jpg"
+
+
+@plant("image-size", 2)
+def _(tree):
+    tree.splits["inat_test"]["images"][0]["width"] = 0
+    tree.splits["train"]["images"][2]["height"] = -100
+
+
 @plant("iscrowd-missing", 2)
 def _(tree):
     del tree.annotation("iid_test", 3)["iscrowd"]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.voc_files import of, score, write_folder
 
+from benchmark_eval.core import safe_read
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.voc import read_boxes, text
 
@@ -206,8 +207,8 @@ def test_text_that_is_not_utf8(tmp_path):
         {"a": f"Ips 0.9 {BOX}".encode("utf-16")},
     )
     assert [(p.kind, p.record) for p in problems] == [
-        ("not-utf-8", "line 3"),
-        ("not-utf-8", "line 1"),
+        ("not-utf8", "line 3"),
+        ("not-utf8", "line 1"),
     ]
     assert "byte 0xe9" in str(problems[0])
     assert "Latin-1" in str(problems[0])
@@ -216,8 +217,8 @@ def test_text_that_is_not_utf8(tmp_path):
 
 def test_invalid_utf8_after_a_byte_order_mark_is_located(tmp_path):
     problems = problems_of(tmp_path, {"a": b"\xef\xbb\xbfx 1 1 9 9\n\xe9rod\xe9 1 1 9 9"})
-    assert [(p.kind, p.record) for p in problems] == [("not-utf-8", "line 2")]
-    assert problems[0].found == "byte 0xe9, which is not valid UTF-8"
+    assert [(p.kind, p.record) for p in problems] == [("not-utf8", "line 2")]
+    assert problems[0].found == "the byte 0xe9, which is not UTF-8"
 
 
 def test_unreadable_files(tmp_path):
@@ -228,7 +229,7 @@ def test_unreadable_files(tmp_path):
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 3
     assert "b.txt: a folder" in str(problems[0])
-    assert "c.txt: No such file or directory" in str(problems[1])
+    assert "c.txt: a link to nowhere, which does not exist" in str(problems[1])
     assert "d.txt: a named pipe" in str(problems[2])
     assert all(problem.expected == "a text file" for problem in problems)
 
@@ -237,7 +238,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(text, "open_input", refuse)  # root may read every file
+    monkeypatch.setattr(safe_read, "open_input", refuse)  # root may read every file
     problems = problems_of(tmp_path)
     assert [p.kind for p in problems] == ["unreadable"] * 2
     assert "gt/a.txt: Permission denied; expected a text file" in str(problems[0])

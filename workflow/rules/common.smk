@@ -4,7 +4,7 @@ import gc
 from snakemake.logging import logger
 
 from benchmark_eval.core.errors import unwritable
-from benchmark_eval.inputs.config import normalise_config
+from benchmark_eval.inputs.config import normalise_config, require_unique_keys
 from benchmark_eval.pipeline import snakemake_compat
 from benchmark_eval.pipeline.fingerprints import require_same_package
 from benchmark_eval.pipeline.outdated import hold, remove_outdated
@@ -48,6 +48,7 @@ try:
     PLANS = snakemake_compat.plans(workflow)
     if PLANS or snakemake_compat.runs_elsewhere(workflow):
         require_same_package()
+    require_unique_keys(snakemake_compat.config_files(workflow))
     CONFIG = normalise_config(config)
     # do not rewrite the fingerprints while another process uses them: its jobs were planned with them
     HELD = PLANS and (bool(CONFIG.unset()) or hold(STATE))

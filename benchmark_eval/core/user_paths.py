@@ -1,0 +1,30 @@
+"""Paths as users write them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_HOME = re.compile(r"(--[\w-]+=)?(~(?:/.*)?)", re.DOTALL)
+_VARIABLE = re.compile(r"\$(\w+|\{\w+\})")
+
+
+def expand_home(text: str) -> str:
+    """A path with a leading ``~`` replaced by the home folder; a folder named ~ is ``./~``."""
+    return os.path.expanduser(text)  # noqa: PTH111  (unchanged for an unknown user)
+
+
+def expand_argument(argument: str) -> str:
+    """``--option=~/x`` or ``~/x`` with the home folder, which shells replace only at the start."""
+    found = _HOME.fullmatch(argument)
+    return argument if found is None else (found[1] or "") + expand_home(found[2])
+
+
+def not_expanded(path: str | os.PathLike[str]) -> str:
+    """The likely cause if a path that does not exist has ``$HOME`` or ``~`` in it; else blank."""
+    text = os.fspath(path)
+    if found := _VARIABLE.search(text):
+        return f"variables such as {found[0]} are not replaced here: write the path itself"
+    if text.startswith("~"):
+        return "~ is not replaced here: write the path itself"
+    return ""
