@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,9 @@ SIZES = "image sizes"
 IDS = "image ids"
 SUFFIXES = "folders or suffixes of image names"
 EMPTY = "images without boxes"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NOT_IN_XML = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML 1.0 cannot contain, or that its readers change or drop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,9 @@ def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:
                 problems.add(
                     "two-images", found, "image names that differ without folder and suffix"
                 )
+        forbidden = _NOT_IN_XML if target.name == "voc-xml" else _CONTROL
+        for name in filter(forbidden.search, boxes.images.names):
+            problems.add("image-name", f"image {name!r}", "a name without control characters")
     if target.name == "yolo":
         bare = np.isnan(boxes.images.sizes[used_images]).any(axis=1)
         for row in used_images[bare].tolist():

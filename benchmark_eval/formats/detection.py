@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.json_values import plain_json
+from benchmark_eval.core.json_values import json_kind, plain_json
 from benchmark_eval.formats.registry import FORMATS
 from benchmark_eval.formats.text_files import parse_number
 from benchmark_eval.formats.yolo import CLASSES
@@ -89,7 +89,8 @@ def _decode(path: Path) -> Any:
 
 def _json(path: Path) -> str:
     tree = _decode(path)
-    first = next(iter(tree.values() if isinstance(tree, dict) else tree), None) if tree else None
+    entries = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    first = next(iter(entries), None)
     if isinstance(tree, dict):
         if {"images", "annotations", "categories"} <= tree.keys():
             return "coco"
@@ -105,4 +106,6 @@ def _json(path: Path) -> str:
         if {"image_id", "bbox"} <= first.keys():
             named = "file_name" in first or isinstance(first["image_id"], str)
             return "ultralytics-json" if named else "coco-results"
+    if not isinstance(tree, dict | list):
+        raise UsageError(f"{path}: found {json_kind(tree)}; expected a list or an object")
     raise UsageError(f"{path}: found JSON of an unknown structure; {_HINT}")
