@@ -37,6 +37,7 @@ SIZES = "image sizes"
 IDS = "image ids"
 SUFFIXES = "folders or suffixes of image names"
 EMPTY = "images without boxes"
+ORIENTATIONS = "EXIF orientations other than 1 to 8 (ignored)"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NOT_IN_XML = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML 1.0 cannot contain, or that its readers change or drop."""
@@ -95,9 +96,11 @@ def read_boxes(
     if not source_format.supports("corners"):
         options = replace(options, pixels="edges")
     reorientation = None
+    n_invalid = 0
     if images_dir is not None:
         images = options.images or folder_images(images_dir)
         headers = read_image_headers(images, images_dir, problems)
+        n_invalid = headers.n_invalid
         images, reorientation = resolve_frames(images, headers, frame, to_frame, problems)
         options = replace(options, images=images)
         if problems:
@@ -108,7 +111,7 @@ def read_boxes(
     boxes = assemble(parsed, options, problems, reorientation) if readable else None
     if boxes is None or problems:
         raise InputError(problems.all())
-    return boxes, parsed.skipped
+    return boxes, parsed.skipped + Counter({ORIENTATIONS: n_invalid})
 
 
 def write_boxes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,13 +12,13 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.image_files import EXPECTED, SUFFIXES, open_image, unreadable_image
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
 from benchmark_eval.voc.text import Boxes, Progress
 
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
 MAX_SIDE = 1600
 """Larger images are reduced to this size (px)."""
 MIN_SIDE = 640
@@ -143,12 +142,11 @@ def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], l
 def _open(path: Path) -> Image.Image | Problem:
     """The image in RGB with its EXIF orientation applied."""
     try:
-        with warnings.catch_warnings(), Image.open(path) as file:
-            warnings.simplefilter("ignore")  # unusual metadata and large scans are valid
+        with open_image(path) as file:
             return _rgb(ImageOps.exif_transpose(file))
     except Exception as error:  # decoders raise exceptions of any type
-        found = f"an unreadable image ({str(error) or type(error).__name__})"
-        return Problem("image", str(path), found, "a complete image file")
+        found, cause = unreadable_image(path, error)
+        return Problem("image", str(path), found, EXPECTED, cause=cause)
 
 
 def _rgb(picture: Image.Image) -> Image.Image:
@@ -320,7 +318,7 @@ def _animate(pictures: Sequence[Path], path: Path) -> None:
     """Write the pictures as an animation, each fitted into the same frame."""
     frames = []
     for picture in pictures:
-        with Image.open(picture) as drawn:
+        with open_image(picture) as drawn:
             frames.append(ImageOps.contain(drawn, (FRAME_SIDE, FRAME_SIDE)))
     size = (max(frame.width for frame in frames), max(frame.height for frame in frames))
     # FASTOCTREE is ten times as fast as Pillow's default

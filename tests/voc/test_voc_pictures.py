@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from PIL import Image
+from support.image_files import ODD_ORIENTATIONS, write_huge_png, write_tiff
 from support.voc_files import score, write_folder
 
 from benchmark_eval.core.errors import InputError
@@ -199,6 +200,26 @@ def test_all_unusable_images_are_reported(folders, tmp_path):
     )
     assert "a.png: found an unreadable image" in str(caught.value.problems[1])
     assert list(out.iterdir()) == []  # earlier results are removed
+
+
+def test_postscript_named_jpg_is_reported_and_not_run(folders, tmp_path):
+    images = image_folder(tmp_path / "img", b=(80, 80))
+    (images / "a.jpg").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n")
+    with pytest.raises(InputError, match=r"a.jpg: found a PostScript file; expected a JPEG, PNG"):
+        run_map(*folders, image_dir=images, output_dir=tmp_path / "out", plots=False)
+
+
+@pytest.mark.parametrize("name", ODD_ORIENTATIONS)
+def test_an_invalid_exif_orientation_is_ignored(tmp_path, name):
+    path = write_tiff(tmp_path / "a.tif", ODD_ORIENTATIONS[name])
+    assert pictures._open(path).size == (20, 12)
+
+
+def test_an_image_too_large_to_draw_is_reported(folders, tmp_path):
+    images = image_folder(tmp_path / "img", b=(80, 80))
+    write_huge_png(images / "a.png", 20_000, 10_000)
+    with pytest.raises(InputError, match=r"a.png: found an image of over 178,956,970 pixels"):
+        run_map(*folders, image_dir=images, output_dir=tmp_path / "out", plots=False)
 
 
 def test_an_image_folder_without_matching_images(folders, tmp_path):
