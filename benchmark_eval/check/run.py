@@ -135,7 +135,7 @@ def _read_request(configfile: str | Path | None, **given: Any) -> _Request:
         try:
             raw = read_yaml(configfile)
         except InputError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError("; ".join(map(str, error.problems))) from None
     source = "options" if configfile is None else str(configfile)
     content = {} if raw is None else raw
     merged = {**content, **keys} if isinstance(content, Mapping) else content

@@ -382,7 +382,7 @@ def verification_lines(verified: Verified) -> Iterator[str]:
     from benchmark_eval.core.problems import render_problems
 
     if verified.problems:
-        yield render_problems(verified.problems)
+        yield from render_problems(verified.problems).split("\n")
     yield from (f"not compared: {text}" for text in verified.not_compared)
     verdict = "differences found" if verified.problems else "all consistent"
     n_models, n_files = counted(verified.n_models, "model"), counted(verified.n_files, "file")

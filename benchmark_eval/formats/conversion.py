@@ -13,7 +13,7 @@ import numpy as np
 from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, visible
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import read_class_names
 from benchmark_eval.formats.detection import detect_format
@@ -66,7 +66,7 @@ class Report:
         ]
         lines += [f"  not carried over: {what}: {count:,}" for what, count in self.lost.items()]
         lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def read_boxes(
