@@ -3,14 +3,20 @@
 Imports little, so that Ctrl-C is handled from the start.
 """
 
-from benchmark_eval.core.interrupts import exit_at_once
+try:
+    from benchmark_eval.core.interrupts import EXIT_INTERRUPTED, exit_at_once
+
+    exit_at_once()
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
 
 
 def main() -> None:
     """Run the command line."""
-    exit_at_once()
-    from benchmark_eval.cli.main import main as run
-
+    try:
+        from benchmark_eval.cli.main import main as run
+    except KeyboardInterrupt:  # a signal that arrived before it was handled
+        raise SystemExit(EXIT_INTERRUPTED) from None
     run()
 
 

@@ -120,7 +120,7 @@ def _say_usage(error: click.ClickException) -> None:
     """Print an error of the arguments as click does."""
     shown = io.StringIO()
     error.show(file=shown)
-    text = shown.getvalue()
+    text = shown.getvalue().expandtabs()
     if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the help
         text = text.replace(error.message, visible(error.message))
     say_text(text, err=True)
