@@ -9,6 +9,7 @@ import importlib
 import io
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 import click
 
@@ -70,22 +71,25 @@ def cli() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line. Known errors are printed without traceback and set the exit code."""
     open_standard_streams()
+    streams = sys.stdout, sys.stderr
     try:
         _run(argv)
     except SystemExit:
-        _flush()
+        _finish_output(streams)
         raise
-    _flush()
+    _finish_output(streams)
 
 
-def _flush() -> None:
+def _finish_output(streams: tuple[TextIO, TextIO]) -> None:
     """Report output that could not be written, such as on a full disk or to a closed pipe."""
+    # click replaces the streams if a pipe is closed, and exits with 1, which means "problems found"
+    lost = (sys.stdout, sys.stderr) != streams
+    sys.stdout, sys.stderr = streams
     error = flush_standard_streams()
-    if error is None:
-        return
-    if not isinstance(error, BrokenPipeError):
+    if error is not None and not isinstance(error, BrokenPipeError):
         say(f"error: {STANDARD_OUTPUT}: {error.strerror or error}", err=True)
-    sys.exit(EXIT_COULD_NOT_RUN)
+    if lost or error is not None:
+        sys.exit(EXIT_COULD_NOT_RUN)
 
 
 def _run(argv: Sequence[str] | None) -> None:
