@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import logging
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -18,6 +19,7 @@ from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, e
 from benchmark_eval.core.interrupts import EXIT_INTERRUPTED, raise_as_usual
 from benchmark_eval.core.terminal import (
     STANDARD_OUTPUT,
+    VisibleFormatter,
     flush_standard_streams,
     open_standard_streams,
     say,
@@ -71,6 +73,8 @@ def cli() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line. Known errors are printed without traceback and set the exit code."""
     open_standard_streams()
+    if logging.lastResort is not None:  # prints warnings if no log file is given
+        logging.lastResort.setFormatter(VisibleFormatter("warning: %(message)s"))
     streams = sys.stdout, sys.stderr
     try:
         _run(argv)

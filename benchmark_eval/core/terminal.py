@@ -7,9 +7,10 @@ forget to escape what names, keys and paths may contain.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 from benchmark_eval.core.text import visible
 
@@ -46,6 +47,18 @@ def _write(stream: TextIO | None, text: str) -> None:
 def say_text(text: str, *, err: bool = False) -> None:
     """Print text of several lines whose names were escaped when it was made."""
     say(*text.removesuffix("\n").split("\n"), err=err)
+
+
+class VisibleFormatter(logging.Formatter):
+    """One line per log message, and one per line of a traceback, without control characters."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        """The line of a message."""
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
+        """The lines of a traceback."""
+        return "\n".join(map(visible, super().formatException(ei).split("\n")))
 
 
 def open_standard_streams() -> None:

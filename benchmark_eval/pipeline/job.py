@@ -12,14 +12,14 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import msgspec
 import numpy as np
 
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code
-from benchmark_eval.core.terminal import say, say_text
+from benchmark_eval.core.terminal import VisibleFormatter, say, say_text
 from benchmark_eval.core.text import visible
 
 _EXPLAINED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
@@ -43,7 +43,7 @@ def job(log: str | Path) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
         handler = _Handler(stream)
-        handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger = logging.getLogger()
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
@@ -76,16 +76,6 @@ def job(log: str | Path) -> Iterator[None]:
         finally:
             logging.captureWarnings(capture=False)
             logger.removeHandler(handler)
-
-
-class _Formatter(logging.Formatter):
-    """One line per message, and one for each line of a traceback, without control characters."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
-        return visible(super().formatMessage(record))
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
-        return "\n".join(map(visible, super().formatException(ei).split("\n")))
 
 
 class _Handler(logging.StreamHandler[TextIO]):
