@@ -34,6 +34,7 @@ from matplotlib.textpath import TextPath
 from benchmark_eval.core import fonts
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.text import visible
 from benchmark_eval.report.lookup import Series
 
 __all__ = ["Axes", "Estimate", "Figure", "Rectangle"]
@@ -50,6 +51,7 @@ _METADATA = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
+_NOT_IN_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 SVG_FAMILIES = b"'DejaVu Sans', Verdana, 'Noto Sans', Arial, Helvetica, sans-serif"
 _MOST_TICKS = 12
 # inches: the page, a legend's handle with its gaps
@@ -119,14 +121,18 @@ def save(
         getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
         path = stem.with_name(f"{stem.name}.{kind}")
         data = stream.getvalue()
-        write_bytes_atomic(path, _with_families(data) if kind == "svg" else data)
+        write_bytes_atomic(path, _finished_svg(data) if kind == "svg" else data)
         written.append(path)
     plt.close(figure)
     return written
 
 
-def _with_families(svg: bytes) -> bytes:
-    """The SVG with fonts of similar width for viewers without DejaVu Sans."""
+def _finished_svg(svg: bytes) -> bytes:
+    """The SVG without characters that XML cannot contain, and with fonts for other viewers.
+
+    Viewers without DejaVu Sans use a font of similar width.
+    """
+    svg = _NOT_IN_XML.sub(lambda found: visible(found[0].decode()).encode(), svg)
     named = f"'{fonts.FAMILY}'".encode()
     return re.sub(
         rb"<(?:text|tspan|g)\b[^>]*>", lambda tag: tag[0].replace(named, SVG_FAMILIES), svg

@@ -410,6 +410,16 @@ def test_one_warning_names_the_characters_without_a_font(
     assert not recwarn.list
 
 
+def test_control_characters_leave_an_svg_well_formed(tmp_path):
+    with figures.house_style():
+        figure, axes = figures.panels(1, 1)
+        axes[0][0].set_ylabel("a\x1b[2J\x00b")
+        axes[0][0].set_xticks([0, 1], ["x\x07", "y"])
+        (path,) = figures.save(figure, tmp_path / "a", ["svg"])
+    texts = {text.text for text in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
+    assert {r"a\x1b[2J\x00b", r"x\x07", "y"} <= texts
+
+
 def test_svg_alone_needs_no_font(foreign, tmp_path, monkeypatch, caplog):
     installed(monkeypatch)
     write_plots(foreign[1], tmp_path, ["svg"], names=["learning_iid_AP_50"])
