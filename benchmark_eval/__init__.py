@@ -7,9 +7,11 @@ imported on first use, so that ``import benchmark_eval`` loads neither numpy nor
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing takes longer to import than the rest, and Ctrl-C must not wait
 if TYPE_CHECKING:
+    from typing import Any
+
     from benchmark_eval.check.run import check_inputs
     from benchmark_eval.check.verify import verify_results
     from benchmark_eval.core.errors import BenchmarkEvalError, InputError, UsageError

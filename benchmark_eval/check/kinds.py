@@ -136,6 +136,7 @@ KINDS: dict[str, Kind] = {
             "licence-differs": "an image whose licence differs from image_licences.csv",
             "likely-mistake": "a prediction file that shows signs of a common mistake",
             "same-predictions": "two models with identical prediction files",
+            "shared-predictions-dir": "two models with the same folder of predictions",
         },
     ),
     **_all(

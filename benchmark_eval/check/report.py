@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark_eval.check.kinds import KINDS, Kind, Level
 from benchmark_eval.core.problems import SHOWN_PER_KIND, Problem
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,9 +119,9 @@ class Block:
             for problem in problems:
                 where = ", ".join(filter(None, (problem.file, problem.record, problem.field)))
                 if len(problem.found) <= SHORT:
-                    yield _one_line(f"    {where}: {problem.found}")
+                    yield visible(f"    {where}: {problem.found}")
                 else:
-                    yield _one_line(f"    {where}:")
+                    yield visible(f"    {where}:")
                     yield from _wrapped(problem.found, 6)
         times = _per_file(others)
         if times:
@@ -242,18 +242,13 @@ def _per_file(problems: Iterable[Problem]) -> Counter[str]:
 def _wrapped(text: str, indent: int) -> list[str]:
     """Text wrapped to ``WIDTH``, without breaking long words."""
     return textwrap.wrap(
-        _one_line(text),
+        visible(text),
         WIDTH,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + 2),
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _one_line(text: str) -> str:
-    """Text with line breaks and control characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def findings_of(

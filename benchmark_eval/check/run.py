@@ -21,7 +21,7 @@ from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import Survey, survey_benchmark
 from benchmark_eval.inputs.config import Config, config_schema, normalise_config, read_yaml
-from benchmark_eval.inputs.manifest import Manifest, read_manifest
+from benchmark_eval.inputs.manifest import Manifest, ModelEntry, read_manifest
 from benchmark_eval.inputs.path_hints import benchmark_hint, folder_hint, with_hints
 from benchmark_eval.inputs.prediction_files import (
     find_prediction_files,
@@ -138,7 +138,7 @@ def _read_request(configfile: str | Path | None, **given: Any) -> _Request:
         try:
             raw = read_yaml(configfile)
         except InputError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError("; ".join(map(str, error.problems))) from None
     source = "options" if configfile is None else str(configfile)
     content = {} if raw is None else raw
     merged = {**content, **keys} if isinstance(content, Mapping) else content
@@ -207,6 +207,7 @@ def _check(request: _Request, jobs: int | None, progress: Progress | None) -> Ch
         problems += _grid(manifest)
         problems += _training_annotations(manifest, survey)
         problems += _unlisted(config, manifest)
+        problems += _shared_folders(config, manifest)
         if not any(problem.field == "predictions_dir" for problem in request.problems):
             problems += _models_without_folder(config, manifest)
     findings += findings_of(problems, lowered=lowered)
@@ -319,6 +320,25 @@ def _unlisted(config: Config, manifest: Manifest) -> Iterator[Problem]:
             )
 
 
+def _shared_folders(config: Config, manifest: Manifest) -> Iterator[Problem]:
+    """Models whose predictions are in the folder of another model, also through a link."""
+    first: dict[Path, ModelEntry] = {}
+    for entry in manifest.models:
+        for folder in model_folders(config, [entry]):
+            other = first.setdefault(folder.resolve(), entry)
+            if other is not entry:
+                yield Problem(
+                    "shared-predictions-dir",
+                    str(manifest.path),
+                    f"{folder}, the folder of model {other.model_name!r} in row {other.row} "
+                    f"(line {other.line})",
+                    "a folder of its own for each model",
+                    f"row {entry.row} (line {entry.line})",
+                    "predictions_dir",
+                    cause="a copied row, or a link to the folder of another model",
+                )
+
+
 def _task(path: Path, model: str) -> Task:
     size = 0
     with contextlib.suppress(OSError):
@@ -415,7 +435,8 @@ def _copies(results: Sequence[FileResult]) -> list[Finding]:
         if not result.n_detections or not result.sha256:
             continue
         other = first.setdefault((result.task.split, result.sha256), result.task)
-        if other.path != result.task.path:
+        # a shared folder is reported by ``_shared_folders``
+        if other.path.parent.resolve() != result.task.path.parent.resolve():
             problems.append(
                 Problem(
                     "same-predictions",

@@ -238,7 +238,8 @@ def _count_true_positives(path: Path, evaluation: Evaluation, verified: Verified
     """Compare the number of rows: the rows themselves cannot be recomputed without matching."""
     n_matched = sum(split.decomposition.n_matched_tp for split in evaluation.per_split.values())
     try:
-        rows = read_input(path).count(b"\n") - 1
+        # a name may contain line breaks, which are in quotes: every other part is outside of them
+        rows = sum(part.count(b"\n") for part in read_input(path).split(b'"')[::2]) - 1
     except FileNotFoundError:
         return  # the file is optional
     except OSError as error:
@@ -385,7 +386,7 @@ def verification_lines(verified: Verified) -> Iterator[str]:
     from benchmark_eval.core.problems import render_problems
 
     if verified.problems:
-        yield render_problems(verified.problems)
+        yield from render_problems(verified.problems).split("\n")
     yield from (f"not compared: {text}" for text in verified.not_compared)
     verdict = "differences found" if verified.problems else "all consistent"
     n_models, n_files = counted(verified.n_models, "model"), counted(verified.n_files, "file")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.core.terminal import say
+
 
 @click.command()
 @click.option(
@@ -68,8 +70,8 @@ def command(
         custom_metrics=custom_metrics,
     )
     report = write_report(table, output_dir)
-    click.echo(f"wrote tables and {report}")
-    click.echo(
+    say(f"wrote tables and {report}")
+    say(
         f"to draw the plots, run: benchmark-eval plot --aggregated "
         f"{shlex.quote(str(output_dir / AGGREGATED))} --output-dir "
         f"{shlex.quote(str(output_dir / PLOTS_PLACE))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 
 from benchmark_eval.cli._progress import progress_bar
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
+from benchmark_eval.core.terminal import say_text
 from benchmark_eval.protocol import KNOWN_SPLITS
 
 
@@ -67,19 +69,11 @@ def command(
             progress=progress,
         )
     if as_json:
-        import json
-
-        import msgspec
-
-        try:
-            text = msgspec.json.encode(report.to_dict())
-        except UnicodeEncodeError:  # a file name that is not UTF-8
-            text = json.dumps(report.to_dict()).encode()
-        sys.stdout.write(msgspec.json.format(text, indent=1).decode() + "\n")
+        say_text(json.dumps(report.to_dict(), indent=1))
     elif sys.stdout.isatty():
         from rich.console import Console
 
         report.show(Console())
     else:
-        sys.stdout.write(report.text())
+        say_text(report.text())
     sys.exit(report.exit_code)

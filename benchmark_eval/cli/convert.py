@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
+from benchmark_eval.core.terminal import say_text
+from benchmark_eval.core.text import visible
 
 FORMAT_NAMES = (
     "coco-results",
@@ -142,9 +144,13 @@ def command(
         first_class=None if first_class is None else int(first_class),
         rename=dict(renamed),
         confirm=lambda statement: (
-            yes or (interactive and click.confirm(f"Found {statement}. Is this correct?", err=True))
+            yes
+            or (
+                interactive
+                and click.confirm(visible(f"Found {statement}. Is this correct?"), err=True)
+            )
         ),
         **options,
     )
     for report in reports:
-        click.echo(str(report))
+        say_text(str(report))

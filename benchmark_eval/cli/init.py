@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchmark_eval.cli._grid import architecture_option, condition_option, seed_option
+from benchmark_eval.core.terminal import say
 from benchmark_eval.training.regimes import GRID, SEEDS
 
 
@@ -38,9 +39,9 @@ def command(
         conditions=conditions or GRID,
         seeds=seeds or SEEDS,
     )
-    click.echo(
-        f"{made.folder}: a sweep of {made.n_models} models\n"
-        f"  {CONFIG.as_posix()}  settings of the evaluation\n"
-        f"  {MANIFEST}  training condition of each model\n"
-        f"  {NEXT_STEPS}  what to do next, step by step"
+    say(
+        f"{made.folder}: a sweep of {made.n_models} models",
+        f"  {CONFIG.as_posix()}  settings of the evaluation",
+        f"  {MANIFEST}  training condition of each model",
+        f"  {NEXT_STEPS}  what to do next, step by step",
     )

@@ -6,14 +6,26 @@ An evaluation job therefore does not import pandas or matplotlib.
 from __future__ import annotations
 
 import importlib
-import os
+import io
+import logging
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 import click
 
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code, unwritable
+from benchmark_eval.core.interrupts import EXIT_INTERRUPTED, raise_as_usual
+from benchmark_eval.core.terminal import (
+    STANDARD_OUTPUT,
+    VisibleFormatter,
+    flush_standard_streams,
+    open_standard_streams,
+    say,
+    say_text,
+)
+from benchmark_eval.core.text import visible
 from benchmark_eval.core.user_paths import expand_argument
 
 # command -> help line, so that `benchmark-eval --help` need not import the commands
@@ -45,6 +57,7 @@ class _LazyCommands(click.Group):
         module = importlib.import_module(f"benchmark_eval.cli.{cmd_name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)
+        raise_as_usual()  # from here on, commands clean up what they have begun
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -63,30 +76,63 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line. Known errors are printed without traceback and set the exit code."""
+    open_standard_streams()
+    if logging.lastResort is not None:  # prints warnings if no log file is given
+        logging.lastResort.setFormatter(VisibleFormatter("warning: %(message)s"))
+    streams = sys.stdout, sys.stderr
+    try:
+        _run(argv)
+    except SystemExit:
+        _finish_output(streams)
+        raise
+    _finish_output(streams)
+
+
+def _finish_output(streams: tuple[TextIO, TextIO]) -> None:
+    """Report output that could not be written, such as on a full disk or to a closed pipe."""
+    # click replaces the streams if a pipe is closed, and exits with 1, which means "problems found"
+    lost = (sys.stdout, sys.stderr) != streams
+    sys.stdout, sys.stderr = streams
+    error = flush_standard_streams()
+    if error is not None and not isinstance(error, BrokenPipeError):
+        say(f"error: {STANDARD_OUTPUT}: {error.strerror or error}", err=True)
+    if lost or error is not None:
+        sys.exit(EXIT_COULD_NOT_RUN)
+
+
+def _run(argv: Sequence[str] | None) -> None:
     try:
         cli.main(args=argv, prog_name="benchmark-eval", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        error.show()
+        _say_usage(error)
         sys.exit(EXIT_COULD_NOT_RUN)
     except click.Abort:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        say("interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
     except BenchmarkEvalError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say_text(f"error: {error}", err=True)
         sys.exit(exit_code(error))
     except BrokenPipeError:
-        # the reader closed the pipe; Python must not try to flush standard output at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_COULD_NOT_RUN)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
+        say(f"error: {place}{error.strerror or error}", err=True)
         sys.exit(EXIT_COULD_NOT_RUN)
     except UnicodeEncodeError as error:
-        print(f"error: {unwritable(error)}", file=sys.stderr)
+        say(f"error: {unwritable(error)}", err=True)
         sys.exit(EXIT_COULD_NOT_RUN)
     except MemoryError:
-        print("error: not enough memory", file=sys.stderr)
+        say("error: not enough memory", err=True)
         sys.exit(EXIT_COULD_NOT_RUN)
+
+
+def _say_usage(error: click.ClickException) -> None:
+    """Print an error of the arguments as click does."""
+    shown = io.StringIO()
+    error.show(file=shown)
+    text = shown.getvalue().expandtabs()
+    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the help
+        text = text.replace(error.message, visible(error.message))
+    say_text(text, err=True)

@@ -9,6 +9,7 @@ import click
 
 from benchmark_eval.cli._progress import progress_bar
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
+from benchmark_eval.core.terminal import say, say_text
 
 
 class _Folder(click.Path):
@@ -136,10 +137,10 @@ def command(no_plot: bool, quiet: bool, output_dir: Path | None, **options: Any)
     with progress_bar(shown=not quiet) as progress:
         result = run_map(output_dir=output_dir, plots=not no_plot, progress=progress, **options)
     if quiet:
-        click.echo(headline(result))
+        say(headline(result))
         for note in result.notes:
-            click.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
         return
-    click.echo(as_text(result), nl=False)
+    say_text(as_text(result))
     if output_dir is not None:
-        click.echo(f"written to {click.format_filename(output_dir)}")
+        say(f"written to {output_dir}")

@@ -8,6 +8,7 @@ import click
 
 from benchmark_eval.cli._grid import architecture_option, condition_option, seed_option
 from benchmark_eval.cli._progress import progress_bar
+from benchmark_eval.core.terminal import say
 from benchmark_eval.training.regimes import GRID, SEEDS
 
 
@@ -66,9 +67,9 @@ def command(
         )
     for condition, species in made.short.items():
         shown = ", ".join(species[:5]) + (" ..." if len(species) > 5 else "")
-        click.echo(f"note: {condition}: {len(species)} species have fewer images ({shown})")
-    click.echo(
-        f"{len(made.rows)} subsets: {made.folder}\n"
-        f"exact and expected budgets: {made.folder / 'budgets.csv'}\n"
-        f"manifest with train_annotations: {made.manifest}"
+        say(f"note: {condition}: {len(species)} species have fewer images ({shown})")
+    say(
+        f"{len(made.rows)} subsets: {made.folder}",
+        f"exact and expected budgets: {made.folder / 'budgets.csv'}",
+        f"manifest with train_annotations: {made.manifest}",
     )

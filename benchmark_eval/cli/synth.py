@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.core.terminal import say
+
 
 @click.command("synth")
 @click.option(
@@ -71,10 +73,10 @@ def command(
             jobs=jobs,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    click.echo(
+    say(
         f"{made.n_models} model{'s' if made.n_models != 1 else ''}, {made.n_detections:,} "
-        f"detections, {made.n_bytes / 1e6:.1f} MB of predictions (synthetic)\n"
-        f"benchmark:   {made.benchmark_dir}\n"
-        f"predictions: {made.predictions_dir}\n"
-        f"manifest:    {made.manifest}"
+        f"detections, {made.n_bytes / 1e6:.1f} MB of predictions (synthetic)",
+        f"benchmark:   {made.benchmark_dir}",
+        f"predictions: {made.predictions_dir}",
+        f"manifest:    {made.manifest}",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from benchmark_eval.cli._progress import progress_bar
+from benchmark_eval.core.terminal import say
 
 
 @click.command("verify")
@@ -32,6 +33,5 @@ def command(results: Path, configfile: Path | None, quiet: bool) -> None:
         configfile = default
     with progress_bar(shown=not quiet) as progress:
         verified = verify_results(results, configfile, progress=progress)
-    for line in verification_lines(verified):
-        click.echo(line)
+    say(*verification_lines(verified))
     sys.exit(1 if verified.problems else 0)

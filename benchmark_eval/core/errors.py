@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchmark_eval.core.problems import Problem, render_problems
+from benchmark_eval.core.text import visible
 
 EXIT_PROBLEMS = 1
 """The inputs were read and have problems."""
@@ -42,6 +43,9 @@ class UsageError(BenchmarkEvalError):
     ...     print("iou" in str(error))
     True
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 def exit_code(error: BenchmarkEvalError) -> int:

@@ -97,6 +97,18 @@ def _integer(text: str) -> int | LongInteger:
     return int(text) if len(text) <= _MOST_DIGITS else LongInteger(text)
 
 
+def json_kind(value: object) -> str:
+    """What a JSON value is, for messages: ``a JSON list``, ``the number 5``."""
+    if isinstance(value, dict):
+        return f"a JSON object with the keys {', '.join(value)[:80]}" if value else "{}"
+    if isinstance(value, list):
+        return "a JSON list"
+    if isinstance(value, str):
+        return f"the JSON string {show(value)}"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"the number {show(value)}" if number else f"the JSON text {show(value)}"
+
+
 def show(value: object, width: int = 60) -> str:
     """A value as JSON for a message, truncated to ``width`` characters."""
     try:

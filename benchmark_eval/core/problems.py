@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmark_eval.core.text import visible
+
 SHOWN_PER_KIND = 20
 """Maximum number of problems of one kind listed in a table of findings; the others are counted."""
 SHOWN_PER_CAUSE = 3
@@ -45,11 +47,14 @@ class Problem:
     mistake: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.finding()}; expected {self.expected}"
-        return f"{text} ({self.cause})" if self.cause else text
+        text = f"{self._finding()}; expected {self.expected}"
+        return visible(f"{text} ({self.cause})" if self.cause else text)
 
     def finding(self) -> str:
         """The place and what was found there, without what is expected."""
+        return visible(self._finding())
+
+    def _finding(self) -> str:
         where = ", ".join(part for part in (self.file, self.record, self.field) if part)
         bare = self.kind == "unreadable" or self.found.startswith(_ABSENT)
         return f"{where}: {'' if bare else 'found '}{self.found}"
@@ -144,7 +149,7 @@ def render_problems(problems: Sequence[Problem]) -> str:
     for kind, times in of_kind.items():
         if listed[kind] == LISTED_PER_KIND:
             lines.append(f"  all files: {times:,} problems of kind {kind!r} in all")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _group_lines(group: Sequence[Problem], of_kind: int) -> Iterator[str]:

@@ -1,8 +1,30 @@
-"""Wording of counts and percentages in all messages and reports."""
+"""Wording of all messages and reports: names, counts and percentages."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories: control and format characters, surrogates, line and paragraph separators."""
+_JOINERS = "\u200c\u200d"
+"""The format characters that words of several scripts contain."""
+
+
+def visible(text: str) -> str:
+    r"""One line of text with escapes such as ``\x1b`` in place of characters that control output.
+
+    Otherwise, a name could move the cursor, hide or reorder text, or add a line to a log. Letters,
+    accents and signs of all scripts stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(c) in _HIDDEN and c not in _JOINERS
+        else c
+        for c in text
+    )
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

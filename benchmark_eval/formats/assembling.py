@@ -263,8 +263,7 @@ def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tup
         ids = parsed.image_ids or [k if isinstance(k, int) else UNKNOWN for k in keys]
         names = [str(key) for key in keys]
         sizes = [parsed.sizes.get(row, (0.0, 0.0)) for row in range(len(keys))]
-        if parsed.one_file_each:
-            _report_duplicate_files(names, problems)
+        _report_duplicates(names, "files" if parsed.one_file_each else "images", problems)
         return images_of(names, ids, sizes), np.arange(len(keys))
     lookup = Lookup(options.images)
     rows = np.full(len(keys), -1, np.int64)
@@ -305,10 +304,10 @@ def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tup
     return options.images, rows
 
 
-def _report_duplicate_files(names: list[str], problems: Problems) -> None:
+def _report_duplicates(names: list[str], what: str, problems: Problems) -> None:
     for name, count in Counter(names).items():
         if count > 1:
-            problems.add("two-images", f"{count} files for {name!r}", "one file per image")
+            problems.add("two-images", f"{count} {what} named {name!r}", "unique names of images")
 
 
 def _unknown_image(key: str | int, lookup: Lookup, parsed: Parsed) -> str:

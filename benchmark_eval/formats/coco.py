@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.duplicate_keys import cleared_by_keys, duplicates
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
@@ -44,6 +45,13 @@ class _Coco(msgspec.Struct):
     images: list[_Image]
     annotations: list[_Annotation]
     categories: list[_Category]
+
+
+_LISTS: dict[str, type[Any]] = {
+    "images": _Image,
+    "annotations": _Annotation,
+    "categories": _Category,
+}
 
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
@@ -96,24 +104,45 @@ def _decode(path: Path, problems: Problems) -> _Coco | None:
     data = json_files.read_bytes(path, problems, EXPECTED)
     if data is None:
         return None
+    parts = _typed_parts(data)
+    if parts is None:  # the slow path reports each record
+        tree = json_files.parse(data, path, problems, EXPECTED, dict)
+        if tree is None:
+            return None
+        parts = _checked_parts(tree, problems)
+    return None if problems else _Coco(**parts)
+
+
+def _typed_parts(data: bytes) -> dict[str, Any] | None:
+    """The records of the three lists; None if one is invalid or may have a duplicate key."""
     try:
-        return msgspec.json.decode(data, type=_Coco)
+        sections = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # the slow path reports each record
-    tree = json_files.parse(data, path, problems, EXPECTED)
-    parts: dict[str, list[object]] = {}
-    for key, kind in (("images", _Image), ("annotations", _Annotation), ("categories", _Category)):
-        entries = tree.get(key) if isinstance(tree, dict) else None
+        return None
+    if not cleared_by_keys(data, dict.fromkeys(_LISTS, 1)):
+        return None
+    parts = {name: json_files.decode_records(bytes(sections[name]), kind)
+             for name, kind in _LISTS.items()}  # fmt: skip
+    return None if None in parts.values() else parts
+
+
+def _checked_parts(tree: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    """The records of the three lists, with a problem for each invalid one."""
+    parts: dict[str, Any] = {}
+    for name, values in duplicates(tree, tuple(_LISTS)):
+        found = f"{len(values)} lists of {name}"
+        problems.add("duplicate-key", found, "unique keys", field=name)
+    for name, kind in _LISTS.items():
+        entries = tree.get(name)
         if not isinstance(entries, list):
-            if tree is not None:
-                problems.add("not-coco", f"no list of {key}", EXPECTED, field=key)
+            problems.add("not-coco", f"no list of {name}", EXPECTED, field=name)
             continue
         made = (
-            json_files.convert(entry, kind, f"{key} record {at}", problems)
+            json_files.convert(entry, kind, f"{name} record {at}", problems)
             for at, entry in enumerate(entries)
         )
-        parts[key] = [entry for entry in made if entry is not None]
-    return None if problems or len(parts) < 3 else msgspec.convert(parts, type=_Coco)
+        parts[name] = [entry for entry in made if entry is not None]
+    return parts
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:

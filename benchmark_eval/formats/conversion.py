@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.json_values import show
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, visible
 from benchmark_eval.formats.assembling import assemble
 from benchmark_eval.formats.classes import UNWRITABLE, read_class_names
 from benchmark_eval.formats.detection import detect_format
@@ -38,6 +39,10 @@ SIZES = "image sizes"
 IDS = "image ids"
 SUFFIXES = "folders or suffixes of image names"
 EMPTY = "images without boxes"
+ORIENTATIONS = "EXIF orientations other than 1 to 8 (ignored)"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NOT_IN_XML = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML 1.0 cannot contain, or that its readers change or drop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Report:
         ]
         lines += [f"  not carried over: {what}: {count:,}" for what, count in self.lost.items()]
         lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def read_boxes(
@@ -93,9 +98,11 @@ def read_boxes(
     if not source_format.supports("corners"):
         options = replace(options, pixels="edges")
     reorientation = None
+    n_invalid = 0
     if images_dir is not None:
         images = options.images or folder_images(images_dir)
         headers = read_image_headers(images, images_dir, problems)
+        n_invalid = headers.n_invalid
         images, reorientation = resolve_frames(images, headers, frame, to_frame, problems)
         options = replace(options, images=images)
         if problems:
@@ -106,7 +113,7 @@ def read_boxes(
     boxes = assemble(parsed, options, problems, reorientation) if readable else None
     if boxes is None or problems:
         raise InputError(problems.all())
-    return boxes, parsed.skipped
+    return boxes, parsed.skipped + Counter({ORIENTATIONS: n_invalid})
 
 
 def write_boxes(
@@ -201,6 +208,9 @@ def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:
                 problems.add(
                     "two-images", found, "image names that differ without folder and suffix"
                 )
+        forbidden = _NOT_IN_XML if target.name == "voc-xml" else _CONTROL
+        for name in filter(forbidden.search, boxes.images.names):
+            problems.add("image-name", f"image {name!r}", "a name without control characters")
     if target.name == "yolo":
         bare = np.isnan(boxes.images.sizes[used_images]).any(axis=1)
         for row in used_images[bare].tolist():

@@ -9,7 +9,7 @@ import msgspec
 
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.first_bytes import json_cause
-from benchmark_eval.core.json_values import plain_json
+from benchmark_eval.core.json_values import json_kind, plain_json
 from benchmark_eval.core.listing import listed
 from benchmark_eval.core.safe_read import absent, read_input, unreadable
 from benchmark_eval.formats.registry import FORMATS
@@ -99,7 +99,8 @@ def _bytes(path: Path) -> bytes:
 
 def _json(path: Path) -> str:
     tree = _decode(path)
-    first = next(iter(tree.values() if isinstance(tree, dict) else tree), None) if tree else None
+    entries = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    first = next(iter(entries), None)
     if isinstance(tree, dict):
         if {"images", "annotations", "categories"} <= tree.keys():
             return "coco"
@@ -115,4 +116,6 @@ def _json(path: Path) -> str:
         if {"image_id", "bbox"} <= first.keys():
             named = "file_name" in first or isinstance(first["image_id"], str)
             return "ultralytics-json" if named else "coco-results"
+    if not isinstance(tree, dict | list):
+        raise UsageError(f"{path}: found {json_kind(tree)}; expected a list or an object")
     raise UsageError(f"{path}: found JSON of an unknown structure; {_HINT}")

@@ -17,7 +17,9 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
+from benchmark_eval.core.duplicate_keys import RecordWithDuplicates
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.json_values import json_kind
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed, assemble
@@ -28,6 +30,8 @@ from benchmark_eval.formats.text_files import rows_by_image
 from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 
 EXPECTED = "a JSON object of detections by file name, or a list of {image_id, scores, ...}"
+
+ONE_ENTRY = "one entry per image"
 
 
 class _Corners(msgspec.Struct):
@@ -55,27 +59,36 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read detections by image."""
     parsed = Parsed("corners")
     data = json_files.read_bytes(path, problems, EXPECTED)
-    tree = None if data is None else json_files.parse(data, path, problems, EXPECTED)
+    if data is None:
+        return parsed
+    tree = json_files.parse(data, path, problems, EXPECTED, dict, list)
     if isinstance(tree, dict):
+        if isinstance(tree, RecordWithDuplicates):
+            for name, entries in tree.duplicates.items():
+                found = f"{len(entries)} entries of this name"
+                problems.add("two-images", found, ONE_ENTRY, record=f"image {name!r}")
         for name, entry in tree.items():
             _read_image(parsed, name, entry, problems)
-    elif isinstance(tree, list):
-        for at, entry in enumerate(tree):
-            made = json_files.convert(entry, _Arrays, f"record {at}", problems)
-            if made is None:
-                continue
-            key = made.image_id if made.file_name is None else made.file_name
-            if key is None:
-                problems.add(
-                    "no-image",
-                    'missing field "image_id"',
-                    "image_id or file_name",
-                    record=f"record {at}",
-                )
-            else:
-                _add(parsed, key, made, problems)
-    elif tree is not None:
-        problems.add("not-detections", f"a JSON {type(tree).__name__}", EXPECTED)
+        return parsed
+    record_of: dict[str | int, int] = {}
+    for at, entry in enumerate(tree or ()):
+        made = json_files.convert(entry, _Arrays, f"record {at}", problems)
+        if made is None:
+            continue
+        key = made.image_id if made.file_name is None else made.file_name
+        if key is None:
+            problems.add(
+                "no-image",
+                'missing field "image_id"',
+                "image_id or file_name",
+                record=f"record {at}",
+            )
+        elif key in record_of:
+            found = f"image {key!r} again, after record {record_of[key]}"
+            problems.add("two-images", found, ONE_ENTRY, record=f"record {at}")
+        else:
+            record_of[key] = at
+            _add(parsed, key, made, problems)
     return parsed
 
 
@@ -86,8 +99,8 @@ def _read_image(parsed: Parsed, name: str, entry: Any, problems: Problems) -> No
             _add(parsed, name, made, problems)
         return
     if not isinstance(entry, list):
-        problems.add("not-detections", f"a JSON {type(entry).__name__}", EXPECTED,
-                   record=f"image {name!r}")  # fmt: skip
+        expected = "a list of detections, or an object with scores, labels and boxes"
+        problems.add("not-detections", json_kind(entry), expected, record=f"image {name!r}")
         return
     image = parsed.image(name, f"image {name!r} box")
     for at, single in enumerate(entry):

@@ -11,17 +11,21 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.image_files import (
+    EXPECTED,
+    SUFFIXES,
+    exif_orientation,
+    open_image,
+    unreadable_image,
+)
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.listing import walked
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import absent, open_input, read_input, unreadable
+from benchmark_eval.core.safe_read import absent, read_input, unreadable
 from benchmark_eval.core.text import counted
 from benchmark_eval.formats.options import Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
 from benchmark_eval.protocol import ANNOTATIONS
-
-SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".gif")
-_EXIF_ORIENTATION = 0x0112
 
 
 class _Image(msgspec.Struct):
@@ -167,16 +171,18 @@ class Reorientation:
 
 @dataclass(frozen=True, slots=True)
 class ImageHeaders:
-    """Width and height in px as stored, and EXIF orientation (1: none) of image files."""
+    """Width and height in px as stored, and EXIF orientation (1: none) of image files.
+
+    ``n_invalid`` counts the files whose orientation is not valid; like image viewers, we ignore it.
+    """
 
     stored: Floats
     orientation: Ints
+    n_invalid: int
 
 
 def read_image_headers(images: Images, folder: str | Path, problems: Problems) -> ImageHeaders:
     """Read size and EXIF orientation of every image file, without decoding pixels."""
-    from PIL import Image, UnidentifiedImageError
-
     folder = Path(folder)
     by_name: dict[str, Path] = {}
     by_stem: dict[str, list[Path]] = {}
@@ -193,14 +199,15 @@ def read_image_headers(images: Images, folder: str | Path, problems: Problems) -
             problems.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
             continue
         try:
-            with open_input(path_found) as stream, Image.open(stream) as picture:
+            with open_image(path_found, decoded=False) as picture:
                 stored[row] = picture.size
-                orientation[row] = picture.getexif().get(_EXIF_ORIENTATION, 1)
-        except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
-            found = f"an unreadable image ({error})"[:200]
-            problems.add("image-file", found, "an image file", record=f"image {name!r}")
-    orientation[(orientation < 1) | (orientation > 8)] = 1
-    return ImageHeaders(stored, orientation)
+                orientation[row] = exif_orientation(picture) or 0
+        except Exception as error:  # decoders raise exceptions of any type
+            found, cause = unreadable_image(path_found, error)
+            problems.add("image-file", found, EXPECTED, record=f"image {name!r}", cause=cause)
+    invalid = orientation == 0
+    orientation[invalid] = 1
+    return ImageHeaders(stored, orientation, int(invalid.sum()))
 
 
 def upright_sizes(headers: ImageHeaders) -> Floats:

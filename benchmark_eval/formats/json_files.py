@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from benchmark_eval.core.atomic_write import atomic_writer
+from benchmark_eval.core.duplicate_keys import RecordWithDuplicates, cleared_by_keys
 from benchmark_eval.core.first_bytes import json_cause
-from benchmark_eval.core.json_values import lone_surrogate, plain_json
+from benchmark_eval.core.json_values import json_kind, lone_surrogate, plain_json, show
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 
@@ -39,50 +41,94 @@ def records(path: Path, kind: type[T], problems: Problems, expected: str) -> lis
     data = read_bytes(path, problems, expected)
     if data is None:
         return []
-    try:
-        return msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # the slow path reports each record
-    tree = parse(data, path, problems, expected)
-    if tree is None:
-        return []
-    if not isinstance(tree, list):
-        what = f"a JSON {type(tree).__name__}"
-        if isinstance(tree, dict):
-            what += f" with keys {', '.join(map(str, tree))[:80]}"
-        problems.add("not-a-list", what, expected, record=_record_name(path, problems))
-        return []
+    decoded = decode_records(data, kind)
+    if decoded is not None:
+        return decoded
+    tree = parse(data, path, problems, expected, list)
     where = f"{path.name} " if _record_name(path, problems) else ""
-    made = (convert(entry, kind, f"{where}record {at}", problems) for at, entry in enumerate(tree))
+    made = (
+        convert(entry, kind, f"{where}record {at}", problems) for at, entry in enumerate(tree or ())
+    )
     return [record for record in made if record is not None]
 
 
-def parse(data: bytes, path: Path, problems: Problems, expected: str) -> Any:
-    """The content as plain JSON (including NaN and Infinity); None and a problem if invalid."""
+def decode_records(data: bytes, kind: type[T]) -> list[T] | None:
+    """The records of a JSON list; None if one is invalid or may have a duplicate key.
+
+    Decoders keep the last value of a duplicate key; ``parse`` and ``convert`` report it.
+    """
+    try:
+        made: list[T] = msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return made if cleared_by_keys(data, _key_counts(made, kind)) else None
+
+
+def _key_counts(made: Sequence[Any], kind: type[Any]) -> Counter[str]:
+    """How often each key of ``kind`` and of its nested records was given."""
+    counts: Counter[str] = Counter()
+    for field in msgspec.structs.fields(kind):
+        values = made if field.required else [v for v in made if getattr(v, field.name) is not None]
+        counts[field.encode_name] += len(values)
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            counts += _key_counts([getattr(v, field.name) for v in values], field.type)
+    return counts
+
+
+def parse(
+    data: bytes,
+    path: Path,
+    problems: Problems,
+    expected: str,
+    *kinds: type[list[Any] | dict[Any, Any]],
+) -> Any:
+    """The content as plain JSON (including NaN and Infinity), which is one of ``kinds``.
+
+    None and a problem if it is invalid or anything else; the JSON text ``null`` is a problem too.
+    """
+    record = _record_name(path, problems)
     try:
         tree = plain_json(data)
     except ValueError as error:
-        found, record = f"invalid JSON: {error}"[:200], _record_name(path, problems)
+        found = f"invalid JSON: {error}"[:200]
         problems.add("not-json", found, expected, record=record, cause=json_cause(data))
         return None
     odd = lone_surrogate(data, tree)
     if odd:
-        found, record = f"half of a surrogate pair in {odd}", _record_name(path, problems)
+        found = f"half of a surrogate pair in {odd}"
         problems.add("not-unicode", found, "valid Unicode", record=record)
         return None
-    return tree
+    if isinstance(tree, kinds):
+        return tree
+    problems.add("json-type", json_kind(tree), expected, record=record)
+    return None
 
 
 def convert(entry: Any, kind: type[T], where: str, problems: Problems) -> T | None:
     """One decoded record as ``kind``; None and a problem if invalid."""
+    before = len(problems)
+    report_duplicate_keys(entry, where, problems)
     try:
-        return msgspec.convert(entry, type=kind)
+        made = msgspec.convert(entry, type=kind)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$")
         field = path.rstrip("`").lstrip(".")
         found = f"an invalid record ({text})"
         problems.add("record", found, f"a record with {_fields(kind)}", record=where, field=field)
-        return None
+    return None if len(problems) > before else made
+
+
+def report_duplicate_keys(tree: Any, where: str, problems: Problems) -> None:
+    """Report every key that an object in the tree has twice, of which decoders keep the last."""
+    pending = [tree]
+    for value in pending:
+        if isinstance(value, RecordWithDuplicates):
+            for key, values in value.duplicates.items():
+                found = f"{key} more than once: {' and '.join(map(show, values))}"
+                expected = "unique keys within a record"
+                problems.add("duplicate-key", found, expected, record=where, field=key)
+        if isinstance(value, dict | list):
+            pending.extend(value.values() if isinstance(value, dict) else value)
 
 
 def _fields(kind: type[Any]) -> str:

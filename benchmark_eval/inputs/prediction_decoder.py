@@ -27,7 +27,7 @@ from benchmark_eval.core.arrays import (
 from benchmark_eval.core.duplicate_keys import duplicates, has_duplicate_keys
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.first_bytes import GZIP, SNIFFED, foreign, json_cause
-from benchmark_eval.core.json_values import as_id, is_number, plain_json, show
+from benchmark_eval.core.json_values import as_id, is_number, json_kind, plain_json, show
 from benchmark_eval.core.memory import available_memory, give_back_freed_memory
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import check_size, open_input, require_own_content, unreadable
@@ -253,15 +253,16 @@ def _records(data: bytes, file: str) -> list[Any]:
             ]
         ) from None
     if not isinstance(tree, list):
-        keys = ", ".join(map(str, tree))[:80] if isinstance(tree, dict) else ""
         raise InputError(
             [
                 Problem(
                     "not-a-list",
                     file,
-                    f"a JSON {type(tree).__name__}" + (f" with the keys {keys}" if keys else ""),
+                    json_kind(tree),
                     "a JSON list of {image_id, category_id, bbox, score}",
-                    cause="a COCO annotation file instead of a list of detections" if keys else "",
+                    cause="a COCO annotation file instead of a list of detections"
+                    if isinstance(tree, dict) and tree
+                    else "",
                 )
             ]
         )

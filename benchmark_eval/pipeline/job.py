@@ -19,6 +19,8 @@ import numpy as np
 
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code
+from benchmark_eval.core.terminal import VisibleFormatter, say, say_text
+from benchmark_eval.core.text import visible
 
 _EXPLAINED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 """File system errors with a self-explanatory message; others get a traceback in the log."""
@@ -41,7 +43,7 @@ def job(log: str | Path) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
         handler = _Handler(stream)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger = logging.getLogger()
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
@@ -61,12 +63,12 @@ def job(log: str | Path) -> Iterator[None]:
         except BenchmarkEvalError as error:
             message = "\n".join(["error: " + str(error), *getattr(error, "__notes__", [])])
             _write(stream, message)
-            print(message, file=sys.stderr)
+            say_text(message, err=True)
             sys.exit(exit_code(error))
         except OSError as error:
-            message = f"error: {error}"
+            message = visible(f"error: {error}")
             _write(stream, message if error.errno in _EXPLAINED else traceback.format_exc())
-            print(message, file=sys.stderr)
+            say(message, err=True)
             sys.exit(EXIT_COULD_NOT_RUN)
         except BaseException:
             _write(stream, traceback.format_exc())
@@ -87,7 +89,7 @@ class _Handler(logging.StreamHandler[TextIO]):
             super().handleError(record)
         elif not self.reported:
             self.reported = True
-            print(f"error: {self.stream.name}: {error.strerror}", file=sys.stderr)
+            say(f"error: {self.stream.name}: {error.strerror}", err=True)
 
 
 @contextlib.contextmanager
@@ -103,4 +105,5 @@ def _opened(log: Path) -> Iterator[TextIO]:
 
 def _write(stream: TextIO, text: str) -> None:
     with contextlib.suppress(OSError):
-        print(text, file=stream, flush=True)
+        stream.writelines(f"{visible(line)}\n" for line in text.split("\n"))
+        stream.flush()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.fonts import lacking_note
 from benchmark_eval.report.captions import PLOTS
 from benchmark_eval.sweep.tables import Aggregated
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png")
+_LOG = logging.getLogger(__name__)
 
 
 def painters() -> dict[str, Callable[[Aggregated], Figure]]:
@@ -44,7 +47,12 @@ def write_plots(
         raise UsageError(f"unknown plot: {', '.join(unknown)}; expected {', '.join(known)}")
     paint = painters()
     written: list[Path] = []
+    lacking: set[str] = set()
     for name in selected:
         with figures.house_style():
-            written += figures.save(paint[name](table), Path(output_dir) / name, formats)
+            written += figures.save(paint[name](table), Path(output_dir) / name, formats, lacking)
+    if lacking:
+        _LOG.warning(
+            "plots: %s; SVG files show them if the reader has the font", lacking_note(lacking)
+        )
     return written

@@ -7,6 +7,7 @@ numbers; legends are made separately.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,10 +28,13 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 
+from benchmark_eval.core import fonts
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.text import visible
 from benchmark_eval.report.lookup import Series
 
 __all__ = ["Axes", "Estimate", "Figure", "Rectangle"]
@@ -47,6 +51,8 @@ _METADATA = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
+_NOT_IN_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+SVG_FAMILIES = b"'DejaVu Sans', Verdana, 'Noto Sans', Arial, Helvetica, sans-serif"
 _MOST_TICKS = 12
 # inches: the page, a legend's handle with its gaps
 _WIDTH, _HANDLE = 10.8, 0.68
@@ -81,12 +87,19 @@ def looks(labels: Sequence[str]) -> list[Look]:
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw in the style of this package, whatever the user's matplotlibrc says."""
-    with plt.style.context(["default", _STYLE]):
+    with plt.style.context(["default", _STYLE]), fonts.quiet():
         yield
 
 
-def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Write a figure in each format; the same figure gives the same bytes."""
+def save(
+    figure: Figure, stem: Path, formats: Sequence[str] = FORMATS, lacking: set[str] | None = None
+) -> list[Path]:
+    """Write a figure in each format; the same figure gives the same bytes.
+
+    The layout uses one font, which is part of matplotlib, and so does SVG, which keeps text as
+    text: neither depends on the fonts of the system. PNG and PDF use others for the characters that
+    it lacks; those that no font has are added to ``lacking``.
+    """
     written = []
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that every format looks the same
@@ -94,17 +107,36 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
         # the solver's last bits depend on memory addresses, and names in an SVG depend on them
         left, bottom, width, height = (round(v, 5) for v in axes.get_position().bounds)
         axes.set_position((left, bottom, width, height))
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
     for kind in formats:
         stream = io.BytesIO()
+        for text in texts:
+            fallback = fonts.fallback_for([] if kind == "svg" else [text.get_text()])
+            text.set_fontfamily([fonts.FAMILY, *fallback.families])
+            if lacking is not None:
+                lacking.update(fallback.lacking)
         figure.dpi = plt.rcParams["savefig.dpi"]  # vector formats change it and do not restore it
         # savefig would draw twice, the first time only for the layout
         canvas = get_registered_canvas_class(kind)(figure)
         getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
         path = stem.with_name(f"{stem.name}.{kind}")
-        write_bytes_atomic(path, stream.getvalue())
+        data = stream.getvalue()
+        write_bytes_atomic(path, _finished_svg(data) if kind == "svg" else data)
         written.append(path)
     plt.close(figure)
     return written
+
+
+def _finished_svg(svg: bytes) -> bytes:
+    """The SVG without characters that XML cannot contain, and with fonts for other viewers.
+
+    Viewers without DejaVu Sans use a font of similar width.
+    """
+    svg = _NOT_IN_XML.sub(lambda found: visible(found[0].decode()).encode(), svg)
+    named = f"'{fonts.FAMILY}'".encode()
+    return re.sub(
+        rb"<(?:text|tspan|g)\b[^>]*>", lambda tag: tag[0].replace(named, SVG_FAMILIES), svg
+    )
 
 
 def panels(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from benchmark_eval.core.intervals import Estimate
-from benchmark_eval.core.text import some_of
+from benchmark_eval.core.text import some_of, visible
 
 MISSING = "–"
 """An undefined number in a table."""
@@ -17,7 +17,7 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 def escape(text: str) -> str:
     """A user's name as plain text, without markup, HTML, links or mentions."""
-    plain = _MARKUP.sub(r"\\\1", text)
+    plain = _MARKUP.sub(r"\\\1", visible(text))
     plain = "".join(_ENTITIES.get(c, c) for c in plain)
     return re.sub(r":(?=\S)", "&#58;", plain).replace("www.", "www&#46;")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from benchmark_eval.core.text import percent
+from benchmark_eval.core.text import percent, visible
 from benchmark_eval.results.registry import BY_PATH, SPLIT_LABEL
 from benchmark_eval.results.schema import LISTED, Evaluation, SplitEvaluation
 
@@ -35,7 +35,7 @@ def number(value: float | int | None) -> str:
 
 def render_text(evaluation: Evaluation) -> str:
     """The report, with a trailing line feed."""
-    return "\n".join(_lines(evaluation)) + "\n"
+    return "\n".join(map(visible, _lines(evaluation))) + "\n"
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.terminal import say, say_text
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.prediction_files import predictions_file
@@ -190,7 +190,7 @@ def run_evaluation(
     if not quiet:
         from benchmark_eval.results.model_report import render_text
 
-        print(render_text(evaluation))
+        say_text(render_text(evaluation))
     return to_dict(evaluation)
 
 
@@ -311,10 +311,10 @@ def write_results(
     model = evaluation.model
     report = write_evaluation(evaluation, benchmark, true_positives, output_dir)
     if not quiet:
-        print(report)
+        say_text(report)
     for split, result in evaluation.per_split.items():
         for warning in result.warnings:
-            print(f"warning: {model}, {split}: {warning}", file=sys.stderr)
+            say(f"warning: {model}, {split}: {warning}", err=True)
             log.info("%s, %s: warning: %s", model, split, warning)
         for note in result.notes:
             log.info("%s, %s: %s", model, split, note)

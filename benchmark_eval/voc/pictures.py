@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,15 +12,15 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.fonts import fallback_for, plot_font
+from benchmark_eval.core.image_files import EXPECTED, SUFFIXES, open_image, unreadable_image
 from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import open_input
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
 from benchmark_eval.voc.text import Boxes, Progress
 
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
 MAX_SIDE = 1600
 """Larger images are reduced to this size (px)."""
 MIN_SIDE = 640
@@ -145,12 +144,11 @@ def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], l
 def _open(path: Path) -> Image.Image | Problem:
     """The image in RGB with its EXIF orientation applied."""
     try:
-        with warnings.catch_warnings(), open_input(path) as stream, Image.open(stream) as file:
-            warnings.simplefilter("ignore")  # unusual metadata and large scans are valid
+        with open_image(path) as file:
             return _rgb(ImageOps.exif_transpose(file))
     except Exception as error:  # decoders raise exceptions of any type
-        found = f"an unreadable image ({str(error) or type(error).__name__})"
-        return Problem("image", str(path), found, "a complete image file")
+        found, cause = unreadable_image(path, error)
+        return Problem("image", str(path), found, EXPECTED, cause=cause)
 
 
 def _rgb(picture: Image.Image) -> Image.Image:
@@ -268,6 +266,7 @@ def _label(
 ) -> None:
     """The label above the box, or inside it at the top edge of the picture."""
     text = _shortened(box.label)
+    font = _font(round(font.size), text)
     wide, high = round(pen.textlength(text, font)) + 6, round(font.size * 1.3)
     x = min(max(box.corners[0] * scale, 0), max(area[0] - wide, 0))
     y = box.corners[1] * scale
@@ -293,11 +292,12 @@ def _caption(
     swatch, gap = 2 * size, round(0.6 * size)
     widths = [swatch + gap + round(font.getlength(text)) + 2 * gap for _, text in entries]
     title = f"{_shortened(name)}   (confidence ≥ {draw_confidence:g})"
-    width = max(MIN_SIDE, sum(widths), round(font.getlength(title)) + 2 * gap)
+    title_font = _font(size, title)
+    width = max(MIN_SIDE, sum(widths), round(title_font.getlength(title)) + 2 * gap)
     strip = Image.new("RGB", (width, 3 * size + 10), "white")
     pen = ImageDraw.Draw(strip)
     middle = round(5 + 2.25 * size)
-    pen.text((gap, 5 + 0.75 * size), title, "black", font, anchor="lm")
+    pen.text((gap, 5 + 0.75 * size), title, "black", title_font, anchor="lm")
     x = gap
     for (style, text), width_used in zip(entries, widths, strict=True):
         _outline(pen, (x, middle - size // 2, x + swatch, middle + size // 2), style, 3)
@@ -310,19 +310,22 @@ def _shortened(text: str) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
-@functools.cache
-def _font(size: int) -> ImageFont.FreeTypeFont:
-    """The font of the plots, which is part of matplotlib and independent of the system."""
-    import matplotlib as mpl
+def _font(size: int, text: str = "") -> ImageFont.FreeTypeFont:
+    """The font of the plots, or an installed one with the characters of a text that it lacks."""
+    files = fallback_for([text]).files
+    return _loaded(files[0] if files else plot_font(), size)
 
-    return ImageFont.truetype(Path(mpl.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", size)
+
+@functools.cache
+def _loaded(file: Path, size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(file, size)
 
 
 def _animate(pictures: Sequence[Path], path: Path) -> None:
     """Write the pictures as an animation, each fitted into the same frame."""
     frames = []
     for picture in pictures:
-        with open_input(picture) as stream, Image.open(stream) as drawn:
+        with open_image(picture) as drawn:
             frames.append(ImageOps.contain(drawn, (FRAME_SIDE, FRAME_SIDE)))
     size = (max(frame.width for frame in frames), max(frame.height for frame in frames))
     # FASTOCTREE is ten times as fast as Pillow's default

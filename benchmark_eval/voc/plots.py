@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from benchmark_eval.core.fonts import FAMILY, fallback_for, quiet
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.results import ClassScore, MapResult, headline
 from benchmark_eval.voc.text import Progress
@@ -37,7 +37,8 @@ def draw_plots(result: MapResult, folder: Path, progress: Progress | None = None
     """
     curves = folder / "precision_recall"
     curves.mkdir(parents=True)
-    with _style():
+    fallback = fallback_for(score.name for score in result.classes)
+    with _style(fallback.families):
         _save(_ap_bars(result), folder / "average_precision.png")
         _save(_object_bars(result), folder / "ground_truth_counts.png")
         _save(_detection_bars(result), folder / "detection_counts.png")
@@ -53,8 +54,9 @@ def draw_plots(result: MapResult, folder: Path, progress: Progress | None = None
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def _style(families: Sequence[str]) -> Iterator[None]:
     settings: Any = {
+        "font.family": [FAMILY, *families],
         "text.parse_math": False,  # a class may be named $x$
         "font.size": 10,
         "axes.spines.top": False,
@@ -63,9 +65,7 @@ def _style() -> Iterator[None]:
         "legend.frameon": False,
         "savefig.dpi": 120,
     }
-    with mpl.rc_context(settings), warnings.catch_warnings():
-        # missing glyphs are drawn as boxes; the tables have the names
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with mpl.rc_context(settings), quiet():
         yield
 
 

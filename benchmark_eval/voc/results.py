@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from benchmark_eval.core.csv_text import csv_text
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, visible
 from benchmark_eval.voc.rule import Curve
 
 SCHEMA_VERSION = 1
@@ -121,7 +121,7 @@ def as_text(result: MapResult) -> str:
         "miss rate: log-average over nine reference points, 0.01 to 1 false positives per image",
     ]
     lines += [f"note: {note}" for note in result.notes]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible, lines)) + "\n"
 
 
 def as_json(result: MapResult) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from msgspec import structs
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.fonts import fallback_for, lacking_note
 from benchmark_eval.core.safe_read import absent
 from benchmark_eval.voc.output import RESULTS, OutputFolder
 from benchmark_eval.voc.results import (
@@ -21,6 +23,7 @@ from benchmark_eval.voc.results import (
 from benchmark_eval.voc.scoring import Matches, score_voc_folders
 from benchmark_eval.voc.text import Progress
 
+_LOG = logging.getLogger(__name__)
 TEXTS = {
     "results.txt": as_text,
     "results.csv": classes_csv,
@@ -78,6 +81,8 @@ def run_map(
         folder.check_free([RESULTS, *TEXTS])  # fail early; ``publish`` checks all names
         try:
             result, matches = score()
+            if plots or image_dir is not None:
+                _warn_of_characters(matches)
             if image_dir is not None:
                 from benchmark_eval.voc.pictures import draw_pictures
 
@@ -97,3 +102,11 @@ def run_map(
             (folder.stage / name).write_text(render(result), encoding="utf-8", newline="\n")
         folder.publish()
     return result
+
+
+def _warn_of_characters(matches: Matches) -> None:
+    """Log a warning about characters of names that will be drawn as boxes."""
+    truth, detections = matches.ground_truth, matches.detections
+    lacking = fallback_for([*truth.images, *truth.classes, *detections.classes]).lacking
+    if lacking:
+        _LOG.warning("plots: %s", lacking_note(lacking))

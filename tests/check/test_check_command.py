@@ -34,6 +34,28 @@ def test_valid_inputs_give_only_notes_and_exit_code_0(tree, capsys):
     assert found["bytes"] == sum(p.stat().st_size for p in tree.predictions_dir.glob("*/*.json"))
 
 
+def test_two_rows_with_one_folder_of_predictions_are_reported_once(tree, tmp_path, capsys):
+    """The second row names the folder of the first, once directly and once through a link."""
+    (model,) = tree.predictions_dir.iterdir()
+    (tmp_path / "link").symlink_to(model)
+    header = "model_name,regime,k_or_p,seed,predictions_dir\n"
+    rows = [f"s{seed},global_uniform,5,{seed},{folder}" for seed, folder in
+            enumerate((model, model, tmp_path / "link"))]  # fmt: skip
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text(header + "\n".join(rows) + "\n")
+    given = ["--benchmark-dir", tree.benchmark_dir, "--manifest", manifest]
+    assert check(*given, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {k["kind"]: k["count"] for k in found["kinds"] if k["level"] == "warning"} == {
+        "shared-predictions-dir": 2
+    }
+    first, second = [f for f in found["findings"] if f["kind"] == "shared-predictions-dir"]
+    assert first["record"] == "row 2 (line 3)"
+    assert first["found"] == f"{model}, the folder of model 's0' in row 1 (line 2)"
+    assert second["record"] == "row 3 (line 4)"
+    assert second["found"] == f"{tmp_path / 'link'}, the folder of model 's0' in row 1 (line 2)"
+
+
 def plain(text):
     """Text with line breaks replaced by spaces."""
     return " ".join(text.split())

@@ -198,6 +198,150 @@ def test_image_ids_and_numeric_file_names_are_distinguished(convert, tmp_path, n
     assert "a file name without leading zeros, as written by Ultralytics" in convert(coco)
 
 
+TWICE = '{"scores": [0.5], "labels": ["Ips typographus"], "boxes": [[1, 1, 2, 2]]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'{{"007.jpg": {TWICE}, "007.jpg": {TWICE}}}', "'007.jpg': found 2 entries of"),
+        (
+            f'[{{"file_name": "007.jpg", {TWICE[1:]}, {{"file_name": "c.v2.png", {TWICE[1:]}, '
+            f'{{"file_name": "007.jpg", {TWICE[1:]}]',
+            "record 2: found image '007.jpg' again, after record 0; expected one entry per image",
+        ),
+        (
+            f'[{{"image_id": 12, {TWICE[1:]}, {{"image_id": 12, {TWICE[1:]}]',
+            "record 1: found image 12",
+        ),
+    ],
+)
+def test_an_image_twice_in_huggingface_json_loses_no_box(convert, tmp_path, text, said):
+    found = convert(lay_file(tmp_path / "h.json", text))
+    assert "1 problem found" in found
+    assert said in found
+
+
+def test_an_image_named_by_a_number_and_by_the_same_text(tmp_path):
+    text = f'[{{"image_id": 5, {TWICE[1:]}, {{"image_id": "5", {TWICE[1:]}]'
+    result = run(lay_file(tmp_path / "h.json", text), tmp_path / "out", "--to", "huggingface")
+    assert "found 2 images named '5'" in str(result.exception)
+    assert not (tmp_path / "out").exists()
+
+
+JSON_FORMATS = ("coco-results", "detectron2", "ultralytics-json", "huggingface", "coco", "darkflow")
+
+
+@pytest.mark.parametrize("format_name", JSON_FORMATS)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("null", "found the JSON text null"),
+        ("true", "found the JSON text true"),
+        ("0", "found the number 0"),
+        ("5.5", "found the number 5.5"),
+        ('""', 'found the JSON string ""'),
+        ('"x"', 'found the JSON string "x"'),
+        ("{}", "found {}"),
+    ],
+)
+def test_json_that_is_not_a_list_is_never_an_empty_list(convert, tmp_path, format_name, text, said):
+    """Otherwise the model would be scored as one that predicts nothing."""
+    names = ["007.json", "beetle-a.json", "c.v2.json"]
+    source = lay_file(tmp_path / "r.json", text)
+    if format_name == "darkflow":
+        source = lay(tmp_path / "d", dict.fromkeys(names, "[]") | {"007.json": text})
+    if (format_name, text) == ("huggingface", "{}"):
+        return  # no image, as written by a model without detections
+    if (format_name, text) == ("coco", "{}"):
+        said = "no list of images"
+    assert said in convert(source, "--from", format_name)
+
+
+RECORD = {
+    "coco-results": '{"image_id": 12, "category_id": 3, "bbox": [1, 1, 2, 2], "score": 0.5}',
+    "ultralytics-json": '{"image_id": 7, "file_name": "007.jpg", "category_id": 1, '
+    '"bbox": [1, 1, 2, 2], "score": 0.5}',
+    "huggingface": '{"image_id": 12, "scores": [0.5], "labels": ["Ips typographus"], '
+    '"boxes": [[1, 1, 2, 2]]}',
+    "darkflow": '{"label": "Ips typographus", "confidence": 0.5, "topleft": {"x": 1, "y": 1}, '
+    '"bottomright": {"x": 2, "y": 2}}',
+}
+
+
+@pytest.mark.parametrize(
+    ("format_name", "once", "twice", "said"),
+    [
+        ("coco-results", '"score": 0.5', '"score": 0.9, "score": 0.5',
+         "score: found score more than once: 0.9 and 0.5; expected unique keys within a record"),
+        ("coco-results", '"image_id": 12', '"image_id": 11, "image_id": 12', "11 and 12"),
+        ("coco-results", '"score": 0.5', r'"scor\u0065": 0.9, "score": 0.5', "0.9 and 0.5"),
+        ("ultralytics-json", '"file_name": "007.jpg"',
+         '"file_name": "x.jpg", "file_name": "007.jpg"', '"x.jpg" and "007.jpg"'),
+        ("huggingface", '"scores": [0.5]', '"scores": [0.9], "scores": [0.5]', "[0.9] and [0.5]"),
+        ("huggingface", '"image_id": 12', '"image_id": 11, "image_id": 12', "11 and 12"),
+        ("darkflow", '"confidence": 0.5', '"confidence": 0.9, "confidence": 0.5', "0.9 and 0.5"),
+        ("darkflow", '"x": 2', '"x": 9, "x": 2', "x: found x more than once: 9 and 2"),
+    ],
+)  # fmt: skip
+def test_a_duplicate_key_is_an_error(convert, tmp_path, names, format_name, once, twice, said):
+    record = RECORD[format_name]
+    assert once in record
+    args = ["--from", format_name, "--missing-is-empty"]
+    if format_name == "ultralytics-json":
+        args += ["--names", names, "--first-class", "1"]
+    text = f"[{record.replace(once, twice)}]"
+    source = lay_file(tmp_path / "r.json", text)
+    if format_name == "darkflow":
+        source = lay(tmp_path / "d", {"007.json": text})
+    found = convert(source, *args)
+    assert "1 problem found" in found
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("once", "twice", "said"),
+    [
+        ('"file_name": "a.jpg"', '"file_name": "b.jpg", "file_name": "a.jpg"',
+         'images record 0, file_name: found file_name more than once: "b.jpg" and "a.jpg"'),
+        ('"bbox": [1, 1, 2, 2]', '"bbox": [0, 0, 1, 1], "bbox": [1, 1, 2, 2]',
+         "annotations record 0, bbox"),
+        ('"categories": [', '"categories": [], "categories": [', "2 lists of categories"),
+    ],
+)  # fmt: skip
+def test_a_duplicate_key_in_coco_annotations_is_an_error(tmp_path, once, twice, said):
+    text = (
+        '{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [{"id": 1, "image_id": 1, '
+        '"category_id": 1, "bbox": [1, 1, 2, 2]}], "categories": [{"id": 1, "name": "x"}]}'
+    )
+    assert once in text
+    good = run(lay_file(tmp_path / "good.json", text), tmp_path / "good", "--to", "voc-xml")
+    assert good.exception is None
+    source = lay_file(tmp_path / "c.json", text.replace(once, twice))
+    result = run(source, tmp_path / "out", "--to", "voc-xml")
+    assert "1 problem found" in str(result.exception)
+    assert said in str(result.exception)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", ["voc-xml", "yolo", "darkflow", "xyxy-text"])
+@pytest.mark.parametrize("character", ["\x01", "\n", "\x1b", "\x9b", "\x00"])
+def test_control_characters_in_image_names(tmp_path, target, character):
+    """An XML file with them is not well-formed; a file name with NUL cannot exist."""
+    content = {
+        "images": [{"id": 1, "file_name": f"a{character}b.jpg", "width": 9, "height": 9}],
+        "annotations": [],
+        "categories": [{"id": 1, "name": "x"}],
+    }
+    source = lay_file(tmp_path / "c.json", content)
+    result = run(source, tmp_path / "out", "--to", target)
+    assert isinstance(result.exception, InputError)
+    assert f"image {f'a{character}b.jpg'!r}; expected a name without control" in str(
+        result.exception
+    )
+    assert not (tmp_path / "out").exists()
+
+
 # --- boxes ------------------------------------------------------------------------------------
 
 

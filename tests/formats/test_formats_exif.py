@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 from support.format_files import lay, lay_file, run, write_benchmark
+from support.image_files import ODD_ORIENTATIONS, write_huge_png, write_tiff
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.formats.images import reorient_corners
@@ -174,3 +175,35 @@ def test_yolo_labels_with_images_and_without_a_benchmark(tmp_path):
         assert value in text
     empty = run(labels, tmp_path / "y", "--to", "voc-xml", "--images-dir", tmp_path / "labels")
     assert "no image file; expected a folder of images" in str(empty.exception)
+
+
+@pytest.mark.parametrize("orientation", ODD_ORIENTATIONS)
+def test_an_orientation_that_is_not_1_to_8_is_ignored_and_counted(tmp_path, orientation):
+    folder = write_benchmark(tmp_path / "b", images={11: ("x.tif", 20, 12)})
+    write_tiff(tmp_path / "images" / "x.tif", ODD_ORIENTATIONS[orientation])
+    labels = lay(tmp_path / "labels", {"x.txt": "0 0.5 0.5 0.5 0.5 0.9\n"})
+    result = run(labels, tmp_path / "out", "--to", "benchmark", "--benchmark-dir", folder,
+                 "--splits", "iid_test", "--images-dir", tmp_path / "images", "--names",
+                 lay_file(tmp_path / "n.txt", "Ips typographus\n"))  # fmt: skip
+    assert result.exception is None
+    assert "not carried over: EXIF orientations other than 1 to 8 (ignored): 1" in result.output
+    (record,) = json.loads((tmp_path / "out" / "iid_test_predictions.json").read_text())
+    assert record["bbox"] == [5.0, 3.0, 10.0, 6.0]
+
+
+def test_sizes_of_images_of_over_179_megapixels_are_read(tmp_path):
+    write_huge_png(tmp_path / "images" / "x.png", 20_000, 10_000)
+    labels = lay(tmp_path / "labels", {"x.txt": "0 0.5 0.5 0.5 0.5 0.9\n"})
+    result = run(labels, tmp_path / "out.json", "--to", "huggingface", "--images-dir",
+                 tmp_path / "images", "--names", lay_file(tmp_path / "n.txt", "Ips\n"))  # fmt: skip
+    assert result.exception is None
+    (image,) = json.loads((tmp_path / "out.json").read_text()).values()
+    assert image[0]["box"] == {"xmin": 5000.0, "ymin": 2500.0, "xmax": 15000.0, "ymax": 7500.0}
+
+
+def test_a_file_that_is_no_image_is_named(tmp_path):
+    images = lay(tmp_path / "images", {"x.jpg": "%!PS-Adobe-3.0 EPSF-3.0\n"})
+    labels = lay(tmp_path / "labels", {"x.txt": "0 0.5 0.5 0.5 0.5 0.9\n"})
+    result = run(labels, tmp_path / "out.json", "--to", "huggingface", "--images-dir", images,
+                 "--names", lay_file(tmp_path / "n.txt", "Ips\n"))  # fmt: skip
+    assert "image 'x.jpg': found a PostScript file; expected a JPEG, PNG," in str(result.exception)

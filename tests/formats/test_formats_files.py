@@ -471,10 +471,17 @@ def test_an_ambiguous_format_is_an_error(tmp_path, files, said):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"a": 1}', "[1]", "[[", '"x"', '[{"a": 1}]'])
+@pytest.mark.parametrize("content", ["[]", "{}", '{"a": 1}', "[1]", "[[", '[{"a": 1}]'])
 def test_json_of_unknown_structure(tmp_path, content):
     with pytest.raises(UsageError, match="specify the format with --from"):
         detect_format(lay_file(tmp_path / "f.json", content))
+
+
+@pytest.mark.parametrize("content", ["null", "true", "5", '"x"'])
+def test_json_that_is_neither_a_list_nor_an_object(tmp_path, content):
+    with pytest.raises(UsageError, match="expected a list or an object") as caught:
+        detect_format(lay_file(tmp_path / "f.json", content))
+    assert content in str(caught.value)
 
 
 # --- names, lookups, splits -------------------------------------------------------------------

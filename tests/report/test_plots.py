@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from support.factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
 from support.workflow_sweep import Sweep
 
+from benchmark_eval.core import fonts
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.report import captions, figures
@@ -355,6 +356,75 @@ def test_plots_are_written_with_the_same_bytes_each_time(sweep, tmp_path):
     ET.fromstring(svg)
     assert "<dc:date>" not in svg
     assert not plt.get_fignums()
+
+
+STIX = "Aᶁ"
+"""A name with a letter that DejaVu Sans lacks and STIX, which is part of matplotlib, has."""
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory):
+    """A sweep whose architecture has names in several scripts."""
+    names = ("小蠹虫", STIX, "короед 'DejaVu Sans'", "حشرة")
+    cells = [(name, GU, k, 0, 0.5) for name in names for k in ("1", "5")]
+    return names, lay(tmp_path_factory.mktemp("foreign"), cells)
+
+
+def installed(monkeypatch, *files):
+    monkeypatch.setattr(fonts, "_installed", lambda: files)
+    fonts._fallback.cache_clear()
+
+
+def test_svg_keeps_text_and_does_not_depend_on_the_installed_fonts(foreign, tmp_path, monkeypatch):
+    names, table = foreign
+    plots = ["learning_iid_AP_50"]
+    installed(monkeypatch)
+    (svg, png) = write_plots(table, tmp_path / "1", names=plots)
+    installed(monkeypatch, fonts.plot_font().with_name("STIXGeneral.ttf"))
+    (other_svg, other_png) = write_plots(table, tmp_path / "2", names=plots)
+    fonts._fallback.cache_clear()
+    assert svg.read_bytes() == other_svg.read_bytes()
+    assert png.read_bytes() != other_png.read_bytes()  # drawn with the other font
+    texts = list(ET.fromstring(svg.read_text()).iter("{http://www.w3.org/2000/svg}text"))
+    assert set(names) <= {text.text for text in texts}
+    families = {
+        re.search("font-family: ([^;]*)|font: .*?px ([^;]*)", t.get("style"))[0] for t in texts
+    }
+    assert len(families) == 1
+    assert families.pop().endswith(
+        "'DejaVu Sans', Verdana, 'Noto Sans', Arial, Helvetica, sans-serif"
+    )
+
+
+def test_one_warning_names_the_characters_without_a_font(
+    foreign, tmp_path, monkeypatch, caplog, recwarn
+):
+    installed(monkeypatch, fonts.plot_font().with_name("STIXGeneral.ttf"))
+    write_plots(foreign[1], tmp_path, names=["learning_iid_AP_50", "target_grid", "novelty"])
+    fonts._fallback.cache_clear()
+    (record,) = caplog.records
+    assert (
+        "no installed font has the characters 小, 虫, 蠹; images show boxes" in record.getMessage()
+    )
+    assert "fonts-noto-cjk" in record.getMessage()
+    assert not recwarn.list
+
+
+def test_control_characters_leave_an_svg_well_formed(tmp_path):
+    with figures.house_style():
+        figure, axes = figures.panels(1, 1)
+        axes[0][0].set_ylabel("a\x1b[2J\x00b")
+        axes[0][0].set_xticks([0, 1], ["x\x07", "y"])
+        (path,) = figures.save(figure, tmp_path / "a", ["svg"])
+    texts = {text.text for text in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
+    assert {r"a\x1b[2J\x00b", r"x\x07", "y"} <= texts
+
+
+def test_svg_alone_needs_no_font(foreign, tmp_path, monkeypatch, caplog):
+    installed(monkeypatch)
+    write_plots(foreign[1], tmp_path, ["svg"], names=["learning_iid_AP_50"])
+    fonts._fallback.cache_clear()
+    assert not caplog.records
 
 
 def test_rounding_errors_of_the_layout_do_not_change_the_files(sweep, tmp_path, monkeypatch):

@@ -283,6 +283,13 @@ def _(tree):
     tree.predictions["q", "iid_test"] = tree.predictions["r", "iid_test"]
 
 
+@plant("shared-predictions-dir", alone="adds a column to the manifest")
+def _(tree):
+    tree.header.append("predictions_dir")
+    for row in tree.rows:
+        row.append("predictions/a" if row[0] == "s" else "")
+
+
 @plant("no-predictions", alone="no model is left to check")
 def _(tree):
     tree.predictions.clear()

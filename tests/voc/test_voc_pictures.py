@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from PIL import Image
+from support.image_files import ODD_ORIENTATIONS, write_huge_png, write_tiff
 from support.voc_files import score, write_folder
 
+from benchmark_eval.core import fonts
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.voc import pictures, plots, run_map, score_voc_folders
 from benchmark_eval.voc.pictures import (
@@ -199,6 +201,44 @@ def test_all_unusable_images_are_reported(folders, tmp_path):
     )
     assert "a.png: found an unreadable image" in str(caught.value.problems[1])
     assert list(out.iterdir()) == []  # earlier results are removed
+
+
+def test_postscript_named_jpg_is_reported_and_not_run(folders, tmp_path):
+    images = image_folder(tmp_path / "img", b=(80, 80))
+    (images / "a.jpg").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n")
+    with pytest.raises(InputError, match=r"a.jpg: found a PostScript file; expected a JPEG, PNG"):
+        run_map(*folders, image_dir=images, output_dir=tmp_path / "out", plots=False)
+
+
+def test_names_that_the_font_lacks(tmp_path, monkeypatch, caplog, recwarn):
+    """An installed font is used; one warning names the characters that none has."""
+    stix = fonts.plot_font().with_name("STIXGeneral.ttf")
+    monkeypatch.setattr(fonts, "_installed", lambda: (stix,))
+    fonts._fallback.cache_clear()
+    write_folder(tmp_path / "gt", {"a": ["ᶁ 10 10 60 60", "虫 10 10 60 60"]})
+    write_folder(tmp_path / "det", {"a": ["ᶁ 0.9 10 10 60 60"]})
+    images = image_folder(tmp_path / "img", a=(80, 80))
+    out = tmp_path / "out"
+    run_map(tmp_path / "det", tmp_path / "gt", image_dir=images, output_dir=out)
+    assert pictures._font(20, "ᶁ").getname()[0] == "STIXGeneral"
+    assert pictures._font(20, "a").getname()[0] == "DejaVu Sans"
+    fonts._fallback.cache_clear()
+    (record,) = caplog.records
+    assert "plots: no installed font has the characters 虫; images show" in record.getMessage()
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("name", ODD_ORIENTATIONS)
+def test_an_invalid_exif_orientation_is_ignored(tmp_path, name):
+    path = write_tiff(tmp_path / "a.tif", ODD_ORIENTATIONS[name])
+    assert pictures._open(path).size == (20, 12)
+
+
+def test_an_image_too_large_to_draw_is_reported(folders, tmp_path):
+    images = image_folder(tmp_path / "img", b=(80, 80))
+    write_huge_png(images / "a.png", 20_000, 10_000)
+    with pytest.raises(InputError, match=r"a.png: found an image of over 178,956,970 pixels"):
+        run_map(*folders, image_dir=images, output_dir=tmp_path / "out", plots=False)
 
 
 def test_an_image_folder_without_matching_images(folders, tmp_path):
