@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
 
 FORMAT_NAMES = (
@@ -117,6 +118,7 @@ _PATH = click.Path(path_type=Path)
     default=None,
     help="Whether lines of xyxy-text contain a confidence, if they are ambiguous.",
 )
+@force_option
 def command(
     source: Path,
     target: Path,

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
+
 
 @click.command("synth")
 @click.option(
@@ -39,6 +41,7 @@ import click
 @click.option(
     "--jobs", type=int, default=None, help="Number of parallel processes. Default: all cores."
 )
+@force_option
 def command(
     output_dir: Path,
     scale: float,
@@ -47,6 +50,7 @@ def command(
     sweep: bool,
     detections_per_specimen: float,
     jobs: int | None,
+    force: bool,
 ) -> None:
     """Generate a synthetic benchmark and simulated predictions, without images.
 
@@ -69,6 +73,7 @@ def command(
             sweep=sweep,
             detections_per_specimen=detections_per_specimen,
             jobs=jobs,
+            force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     click.echo(

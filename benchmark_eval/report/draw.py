@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.outputs import Input, claim
 from benchmark_eval.report.captions import PLOTS
 from benchmark_eval.sweep.tables import Aggregated
 
@@ -33,8 +34,16 @@ def write_plots(
     output_dir: str | Path,
     formats: Sequence[str] = FORMATS,
     names: Iterable[str] | None = None,
+    *,
+    inputs: Iterable[Input] = (),
+    force: bool = False,
+    declared: bool = False,
 ) -> list[Path]:
-    """Draw all plots, or those in ``names``, into ``output_dir``; returns the files."""
+    """Draw all plots, or those in ``names``, into ``output_dir``; returns the files.
+
+    ``core.outputs.claim`` describes ``inputs``, ``force`` and ``declared``. Raises UsageError if an
+    existing file must not be replaced.
+    """
     from benchmark_eval.report import figures
 
     known = [plot.name for plot in PLOTS]
@@ -43,8 +52,10 @@ def write_plots(
     if unknown:
         raise UsageError(f"unknown plot: {', '.join(unknown)}; expected {', '.join(known)}")
     paint = painters()
-    written: list[Path] = []
-    for name in selected:
-        with figures.house_style():
-            written += figures.save(paint[name](table), Path(output_dir) / name, formats)
-    return written
+    files = [f"{name}.{kind}" for name in selected for kind in formats]
+    with claim(output_dir, files, inputs=inputs, force=force, declared=declared) as output:
+        for name in selected:
+            with figures.house_style():
+                figures.save(paint[name](table), output.path(name), formats)
+        output.publish()
+    return [Path(output_dir) / name for name in files]

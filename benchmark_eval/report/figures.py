@@ -29,7 +29,6 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 
-from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.report.lookup import Series
 
@@ -85,9 +84,8 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> None:
     """Write a figure in each format; the same figure gives the same bytes."""
-    written = []
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that every format looks the same
     for axes in figure.axes:
@@ -101,10 +99,8 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
         canvas = get_registered_canvas_class(kind)(figure)
         getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
         path = stem.with_name(f"{stem.name}.{kind}")
-        write_bytes_atomic(path, stream.getvalue())
-        written.append(path)
+        path.write_bytes(stream.getvalue())
     plt.close(figure)
-    return written
 
 
 def panels(
