@@ -52,7 +52,8 @@ result, tables = evaluation.evaluate(
     benchmark, predictions_dir, "model", evaluation.Options(), true_positives=True
 )
 whole = time.process_time() - start
-writers.write_evaluation(result, benchmark, tables, output_dir)
+with writers.claim_model_files(output_dir, "model") as output:
+    writers.write_evaluation(result, benchmark, tables, output)
 listed = sum(seconds for name, seconds in stages[2:])
 stages += [
     ("distance bands and other metric families", whole - listed),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.core.terminal import say
 
 
@@ -33,7 +34,8 @@ from benchmark_eval.core.terminal import say
     "--output-dir",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for the tables. If aggregation fails, older tables there are removed.",
+    help="Folder for the tables and report.md. If aggregation fails, those of an earlier run are "
+    "removed.",
 )
 @click.option(
     "--allow-missing/--no-allow-missing",
@@ -46,6 +48,7 @@ from benchmark_eval.core.terminal import say
     type=click.Path(path_type=Path),
     help="Python file with custom metrics, which become additional columns (docs/howto.md).",
 )
+@force_option
 def command(
     eval_dir: Path,
     manifest: Path,
@@ -53,23 +56,21 @@ def command(
     output_dir: Path,
     allow_missing: bool,
     custom_metrics: Path | None,
+    force: bool,
 ) -> None:
     """Aggregate the summaries of a sweep into learning curves, further tables and report.md."""
-    from benchmark_eval.report import write_report
-    from benchmark_eval.report.document import PLOTS_PLACE, discard_report
-    from benchmark_eval.sweep import aggregate
+    from benchmark_eval.report.document import PLOTS_PLACE, aggregate_with_report
     from benchmark_eval.sweep.tables import AGGREGATED
 
-    discard_report(output_dir)
-    table = aggregate(
+    report = aggregate_with_report(
         eval_dir=eval_dir,
         manifest=manifest,
         benchmark=benchmark_dir,
         output_dir=output_dir,
         allow_missing=allow_missing,
         custom_metrics=custom_metrics,
+        force=force,
     )
-    report = write_report(table, output_dir)
     say(f"wrote tables and {report}")
     say(
         f"to draw the plots, run: benchmark-eval plot --aggregated "

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
 from benchmark_eval.core.terminal import say_text
 from benchmark_eval.core.text import visible
@@ -119,6 +120,7 @@ _PATH = click.Path(path_type=Path)
     default=None,
     help="Whether lines of xyxy-text contain a confidence, if they are ambiguous.",
 )
+@force_option
 def command(
     source: Path,
     target: Path,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.memory import keep_freed_memory
+from benchmark_eval.core.outputs import Input, claim
 from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
-from benchmark_eval.scoring.evaluate import evaluate_to_files
+from benchmark_eval.scoring.evaluate import evaluate_to_files, evaluation_inputs
 
 
 @click.command(cls=CommandWithSeveralValues)
@@ -57,6 +61,7 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files
 )
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
 @click.option("--log", help="Write output, warnings and errors to this .log file.")
+@force_option
 def command(
     benchmark_dir: str,
     predictions_dir: str,
@@ -69,30 +74,43 @@ def command(
     detections: bool,
     quiet: bool,
     log: str | None,
+    force: bool,
 ) -> None:
     """Score one model on the splits of the benchmark and write the result files."""
     keep_freed_memory()
     gc.freeze()  # imported modules stay; the garbage collector need not scan them
-    with _logged(log):
+    splits = splits or TEST_SPLITS
+    with _logged(log, evaluation_inputs(benchmark_dir, predictions_dir, splits), force):
         evaluate_to_files(
             benchmark=benchmark_dir,
             predictions_dir=predictions_dir,
             output_dir=output_dir,
             model_name=model_name,
-            splits=splits or TEST_SPLITS,
+            splits=splits,
             iou=iou,
             engine=engine,  # type: ignore[arg-type]
             on_invalid=on_invalid,  # type: ignore[arg-type]
             detections=detections,
             quiet=quiet,
+            force=force,
         )
 
 
-def _logged(log: str | None) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def _logged(log: str | None, inputs: Sequence[Input], force: bool) -> Iterator[None]:
+    """Run the block with a log file, which is an output like the others."""
     if log is None:
-        return contextlib.nullcontext()
+        yield
+        return
     from benchmark_eval.pipeline.job import job
 
-    if not log.endswith(".log"):  # the file is overwritten, so it must not be an input
+    if not log.endswith(".log"):
         raise UsageError(f"--log: found {log!r}; expected a file name that ends in .log")
-    return job(log)
+    path = Path(log)
+    with claim(path.parent, [path.name], inputs=inputs, force=force) as output:
+        output.remove(path.name)
+        try:
+            with job(path):
+                yield
+        finally:
+            output.adopt(path.name)

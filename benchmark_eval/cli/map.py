@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.cli._progress import progress_bar
 from benchmark_eval.cli._several import CommandWithSeveralValues, SeveralValues
 from benchmark_eval.core.terminal import say, say_text
@@ -129,6 +130,7 @@ def class_thresholds(
     show_default=True,
     help="Minimum confidence of detections drawn in images.",
 )
+@force_option
 def command(no_plot: bool, quiet: bool, output_dir: Path | None, **options: Any) -> None:
     """Compute the PASCAL VOC 2012 mean average precision of detections in text files."""
     from benchmark_eval.voc import run_map

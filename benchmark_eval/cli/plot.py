@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
+
 
 @click.command()
 @click.option(
@@ -30,11 +32,23 @@ import click
     help="File format; may be repeated.",
 )
 @click.option("--only", multiple=True, help="Name of a plot; may be repeated. Default: all plots.")
+@force_option
 def command(
-    aggregated: Path, output_dir: Path, formats: tuple[str, ...], only: tuple[str, ...]
+    aggregated: Path,
+    output_dir: Path,
+    formats: tuple[str, ...],
+    only: tuple[str, ...],
+    force: bool,
 ) -> None:
     """Draw the plots of a sweep from its tables."""
     from benchmark_eval.report import write_plots
     from benchmark_eval.sweep import load_tables
 
-    write_plots(load_tables(aggregated), output_dir, formats, only or None)
+    write_plots(
+        load_tables(aggregated),
+        output_dir,
+        formats,
+        only or None,
+        inputs=[aggregated],
+        force=force,
+    )

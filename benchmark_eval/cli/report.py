@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
+
 
 @click.command()
 @click.option(
@@ -27,9 +29,21 @@ import click
     show_default=True,
     help="Format of the plots shown in the report.",
 )
-def command(aggregated: Path, output_dir: Path, plot_format: str) -> None:
+@force_option
+def command(
+    aggregated: Path,
+    output_dir: Path,
+    plot_format: str,
+    force: bool,
+) -> None:
     """Write report.md from the tables of a sweep."""
     from benchmark_eval.report import write_report
     from benchmark_eval.sweep import load_tables
 
-    write_report(load_tables(aggregated), output_dir, plot_format=plot_format)
+    write_report(
+        load_tables(aggregated),
+        output_dir,
+        plot_format=plot_format,
+        inputs=[aggregated],
+        force=force,
+    )

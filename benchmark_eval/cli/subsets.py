@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.cli._grid import architecture_option, condition_option, seed_option
 from benchmark_eval.cli._progress import progress_bar
 from benchmark_eval.core.terminal import say
@@ -34,6 +35,7 @@ from benchmark_eval.training.regimes import GRID, SEEDS
 @condition_option
 @seed_option
 @architecture_option
+@force_option
 def command(
     benchmark_dir: Path,
     output_dir: Path,
@@ -41,6 +43,7 @@ def command(
     conditions: tuple[tuple[str, str], ...],
     seeds: tuple[int, ...],
     architectures: tuple[str, ...],
+    force: bool,
 ) -> None:
     """Draw the training subsets of the three regimes from the benchmark's train.json.
 
@@ -64,6 +67,7 @@ def command(
             seeds=seeds or SEEDS,
             architectures=architectures,
             progress=progress,
+            force=force,
         )
     for condition, species in made.short.items():
         shown = ", ".join(species[:5]) + (" ..." if len(species) > 5 else "")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from benchmark_eval.cli._force import force_option
 from benchmark_eval.core.terminal import say
 
 
@@ -41,6 +42,7 @@ from benchmark_eval.core.terminal import say
 @click.option(
     "--jobs", type=int, default=None, help="Number of parallel processes. Default: all cores."
 )
+@force_option
 def command(
     output_dir: Path,
     scale: float,
@@ -49,6 +51,7 @@ def command(
     sweep: bool,
     detections_per_specimen: float,
     jobs: int | None,
+    force: bool,
 ) -> None:
     """Generate a synthetic benchmark and simulated predictions, without images.
 
@@ -71,6 +74,7 @@ def command(
             sweep=sweep,
             detections_per_specimen=detections_per_specimen,
             jobs=jobs,
+            force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     say(

@@ -24,13 +24,15 @@ ROOMS = {
 WITHOUT_EFFECT = (
     "core/errors.py",
     "core/problems.py",
+    "core/locks.py",
     "core/memory.py",
+    "core/outputs.py",
     "core/code_digest.py",
     "results/frames.py",
     "sweep/frames.py",
 )
-"""Files of these packages that affect no result: wording of problems, handling of memory, results
-as DataFrames."""
+"""Files of these packages that affect no result: wording of problems, handling of memory, which
+files may be replaced, results as DataFrames."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
 """Suffixes of the files in the digest; files with other suffixes come from editors or Python."""
 

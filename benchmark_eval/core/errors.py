@@ -34,6 +34,11 @@ class BenchmarkEvalError(Exception):
 class UsageError(BenchmarkEvalError):
     """An option of a call or a config is invalid, or options contradict each other.
 
+    Parameters
+    ----------
+    *lines : str
+        The lines of the message. Line breaks and control characters within a line are escaped.
+
     Examples
     --------
     >>> from benchmark_eval import UsageError, run_evaluation
@@ -44,8 +49,11 @@ class UsageError(BenchmarkEvalError):
     True
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(visible(message))
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*map(visible, lines))
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 def exit_code(error: BenchmarkEvalError) -> int:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmark_eval.core.atomic_write import atomic_folder, write_text_atomic
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.image_files import SUFFIXES as IMAGE_SUFFIXES
 from benchmark_eval.core.json_values import show
+from benchmark_eval.core.outputs import Input, Listing, claim, new_folder
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent
 from benchmark_eval.core.text import counted, visible
@@ -30,6 +32,7 @@ from benchmark_eval.formats.registry import BENCHMARK, FORMATS, Format
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Classes, PixelRule
 from benchmark_eval.formats.yolo import CLASSES
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
+from benchmark_eval.inputs.input_files import benchmark_inputs
 from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 from benchmark_eval.voc.text import class_name
 
@@ -43,6 +46,8 @@ ORIENTATIONS = "EXIF orientations other than 1 to 8 (ignored)"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NOT_IN_XML = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML 1.0 cannot contain, or that its readers change or drop."""
+SUFFIXES_READ = (".txt", ".xml", ".json")
+"""Suffixes of the files that are read from a source folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,27 +122,54 @@ def read_boxes(
 
 
 def write_boxes(
-    boxes: BoxTable, target: str | Path, format_name: str, *, pixels: PixelRule = "edges"
+    boxes: BoxTable,
+    target: str | Path,
+    format_name: str,
+    *,
+    pixels: PixelRule = "edges",
+    force: bool = False,
 ) -> tuple[dict[str, int], int]:
     """Write columns as ``format_name``; returns the lost content and the number of dropped boxes.
 
-    Files and folders are written atomically. A target folder must be new or empty, because labels
-    of an earlier conversion would be read together with the new ones. Raises InputError if the
-    format cannot represent the boxes.
+    Files and folders are written atomically. An existing file is only replaced if this package
+    wrote it, or with ``force``. A target folder must be new or empty, because labels of an earlier
+    conversion would be read together with the new ones. Raises UsageError for any other target,
+    and InputError if the format cannot represent the boxes.
     """
     target = Path(target)
     target_format = _format(format_name)
+    with _prepared([target], target_format, force=force) as (place,):
+        return _write(boxes, place, target, target_format, pixels)
+
+
+@contextlib.contextmanager
+def _prepared(
+    targets: Sequence[Path], target_format: Format, inputs: Iterable[Input] = (), *, force: bool
+) -> Iterator[list[Path]]:
+    """Claim the targets in a folder; yields where to write each, until the block ends."""
+    if target_format.container == "folder":
+        (target,) = targets
+        with new_folder(target, inputs=inputs) as folder:
+            yield [folder]
+        return
+    names = [target.name for target in targets]
+    others = [CLASSES] if target_format.supports("numbers") else []
+    with claim(targets[0].parent, names + others, inputs=inputs, force=force) as output:
+        yield [output.path(name) for name in names]
+        output.publish()
+
+
+def _write(
+    boxes: BoxTable, place: Path, target: Path, target_format: Format, pixels: PixelRule
+) -> tuple[dict[str, int], int]:
+    """Write columns to ``place``, which becomes ``target``."""
     n_before = len(boxes)
     boxes, lost = _fit_to_format(boxes, target_format, str(target), pixels)
     n_dropped = n_before - len(boxes)
-    if target_format.container == "file":
-        target_format.module.write(boxes, target, pixels)
-        if target_format.supports("numbers"):
-            names = "".join(f"{name}\n" for name in boxes.classes.names)
-            write_text_atomic(target.with_name(CLASSES), names)
-        return lost, n_dropped
-    with atomic_folder(target) as folder:
-        target_format.module.write(boxes, folder, pixels)
+    target_format.module.write(boxes, place, pixels)
+    if target_format.container == "file" and target_format.supports("numbers"):
+        names = "".join(f"{name}\n" for name in boxes.classes.names)
+        place.with_name(CLASSES).write_text(names, encoding="utf-8", newline="\n")
     return lost, n_dropped
 
 
@@ -245,6 +277,7 @@ def convert_annotations(
     missing_is_empty: bool = False,
     scores: bool | None = None,
     confirm: Callable[[str], bool] | None = None,
+    force: bool = False,
 ) -> list[Report]:
     """Convert annotations or detections from one format to another.
 
@@ -290,6 +323,9 @@ def convert_annotations(
     confirm : callable, optional
         Called with a question before an inferred first class is used; the conversion stops if it
         returns False.
+    force : bool, default False
+        Whether to replace existing files that this package did not write, or that were edited
+        since. A target folder must be new or empty in any case.
 
     Returns
     -------
@@ -303,7 +339,8 @@ def convert_annotations(
         ``source`` is not valid or does not match the benchmark. All problems are in
         ``problems``; nothing is written.
     UsageError
-        An option is not allowed, or options contradict each other.
+        An option is not allowed, options contradict each other, or ``target`` must not be
+        replaced: it is an input, would be read as one, or was not written by this package.
 
     Notes
     -----
@@ -324,48 +361,70 @@ def convert_annotations(
     """
     split_names: Sequence[str | None] = [splits] if isinstance(splits, str) else splits or [None]
     _check_usage(to_format, benchmark_dir, split_names, images_dir, frame, str(source))
-    categories = None if benchmark_dir is None else load_benchmark(benchmark_dir).categories
-    options = Options(
-        names=None if names is None else read_class_names(names),
-        first_class=first_class,
-        numbers_are_ids=class_ids,
-        rename=rename or {},
-        categories=categories,
-        pixels=pixels,
-        outside=outside,
-        missing_is_empty=missing_is_empty,
-        scores=scores,
-        confirm=confirm,
-    )
-    order = None if to_names is None else read_class_names(to_names)
-    jobs: list[_Job] = []
-    problems = Problems()
-    for split in split_names:
-        path = _fill_split(source, split)
-        images = None
-        if split is not None and benchmark_dir is not None:
-            images = split_images(benchmark_dir, split)
-        job = _Job(
-            to_format,
-            Path(target) / f"{split}_predictions.json" if to_format == BENCHMARK else Path(target),
-            from_format or detect_format(path),
+    if to_format == BENCHMARK:
+        targets = [Path(target) / f"{split}_predictions.json" for split in split_names]
+    else:
+        targets = [Path(target)]
+    inputs = _inputs(source, split_names, images_dir, benchmark_dir, names, to_names)
+    target_format = _format("coco-results" if to_format == BENCHMARK else to_format)
+    with _prepared(targets, target_format, inputs, force=force) as places:
+        categories = None if benchmark_dir is None else load_benchmark(benchmark_dir).categories
+        options = Options(
+            names=None if names is None else read_class_names(names),
+            first_class=first_class,
+            numbers_are_ids=class_ids,
+            rename=rename or {},
+            categories=categories,
+            pixels=pixels,
+            outside=outside,
+            missing_is_empty=missing_is_empty,
+            scores=scores,
+            confirm=confirm,
         )
-        try:
-            job.read(
-                path,
-                replace(options, images=images),
-                images_dir=None if images_dir is None else _fill_split(images_dir, split),
-                frame=frame,
-                to_frame=to_frame,
-            )
-            if order is not None:
-                job.boxes = reordered(job.boxes, order)
-        except InputError as error:
-            problems.extend(error.problems)
-        jobs.append(job)
-    if problems:
-        raise InputError(problems.all())
-    return [job.write(to_pixels) for job in jobs]
+        order = None if to_names is None else read_class_names(to_names)
+        jobs: list[_Job] = []
+        problems = Problems()
+        for split, out in zip(split_names, targets, strict=True):
+            path = _fill_split(source, split)
+            images = None
+            if split is not None and benchmark_dir is not None:
+                images = split_images(benchmark_dir, split)
+            job = _Job(to_format, out, from_format or detect_format(path))
+            try:
+                job.read(
+                    path,
+                    replace(options, images=images),
+                    images_dir=None if images_dir is None else _fill_split(images_dir, split),
+                    frame=frame,
+                    to_frame=to_frame,
+                )
+                if order is not None:
+                    job.boxes = reordered(job.boxes, order)
+            except InputError as error:
+                problems.extend(error.problems)
+            jobs.append(job)
+        if problems:
+            raise InputError(problems.all())
+        return [job.write(to_pixels, place) for job, place in zip(jobs, places, strict=True)]
+
+
+def _inputs(
+    source: str | Path,
+    splits: Sequence[str | None],
+    images_dir: str | Path | None,
+    benchmark_dir: str | Path | None,
+    *others: str | Path | None,
+) -> list[Input]:
+    """The files that a conversion reads, which its target must not replace."""
+    files: list[Input] = [other for other in others if other is not None]
+    if benchmark_dir is not None:
+        files += benchmark_inputs(benchmark_dir)
+    for split in splits:
+        path = _fill_split(source, split)
+        files.append(Listing(path, SUFFIXES_READ) if path.is_dir() else path)
+        if images_dir is not None:
+            files.append(Listing(_fill_split(images_dir, split), tuple(sorted(IMAGE_SUFFIXES))))
+    return files
 
 
 def _fill_split(path: str | Path, split: str | None) -> Path:
@@ -419,14 +478,14 @@ class _Job:
         }
         return in_source.get(what, True)
 
-    def write(self, to_pixels: PixelRule | None) -> Report:
-        """Write the target and return a report."""
+    def write(self, to_pixels: PixelRule | None, place: Path) -> Report:
+        """Write the target, for now to ``place``, and return a report."""
         boxes = self.boxes
         pixels = to_pixels or (self.pixels if self.source.supports("corners") else "edges")
         ids = np.concatenate([boxes.images.ids, boxes.classes.ids])
         if self.to_format == "coco" and (ids == UNKNOWN).any():
             self.notes.append("images or categories without ids are numbered from 1")
-        lost, n_dropped = write_boxes(boxes, self.out, self.target.name, pixels=pixels)
+        lost, n_dropped = _write(boxes, place, self.out, self.target, pixels)
         if self.source.supports("corners") or self.target.supports("corners"):
             rules = [f"{self.pixels} in the source"] if self.source.supports("corners") else []
             rules += [f"{pixels} in the target"] if self.target.supports("corners") else []

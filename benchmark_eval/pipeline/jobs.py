@@ -80,16 +80,26 @@ def evaluate_model(
     """
     keep_freed_memory()
     gc.freeze()  # imported modules stay; the garbage collector need not scan them
-    from benchmark_eval.scoring.evaluate import Options, evaluate, write_results
+    from benchmark_eval.results.writers import claim_model_files
+    from benchmark_eval.scoring.evaluate import (
+        Options,
+        evaluate,
+        evaluation_inputs,
+        write_results,
+    )
 
-    with _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected:
+    inputs = evaluation_inputs(index, predictions_dir, splits)
+    with (
+        _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected,
+        claim_model_files(output_dir, model_name, inputs=inputs, declared=True) as output,
+    ):
         options = Options(tuple(splits), iou, engine, on_invalid)
         benchmark = _read_index(index, expected.path.resolve().parents[1])
         evaluation, tables = evaluate(
             benchmark, predictions_dir, model_name, options, true_positives=detections
         )
         require_evaluation(expected, evaluation)
-        write_results(evaluation, benchmark, tables if detections else None, output_dir)
+        write_results(evaluation, benchmark, tables if detections else None, output)
 
 
 def aggregate(
@@ -113,7 +123,7 @@ def aggregate(
 
     with (
         _planned(log, fingerprint, "sweep", OF_A_SWEEP, record) as expected,
-        tables.discarded_on_failure(output_dir),
+        tables.claim_tables(output_dir, inputs=[index, manifest], declared=True) as output,
     ):
         benchmark = _read_index(index, expected.path.parent)
         with _remedy(MODELS_AGAIN, eval_dir):
@@ -126,7 +136,7 @@ def aggregate(
                 custom_metrics=custom_metrics,
             )
             require_sweep(expected, read)
-        tables.write(assemble(read), output_dir)
+        tables.write(assemble(read), output)
 
 
 def plot_sweep(
@@ -145,7 +155,7 @@ def plot_sweep(
     with _planned(log, fingerprint, "report", OF_A_REPORT, record):
         with _remedy(TABLES_AGAIN, aggregated):
             table = load_tables(aggregated)
-        write_plots(table, output_dir, formats)
+        write_plots(table, output_dir, formats, declared=True)
 
 
 def report(
@@ -164,7 +174,7 @@ def report(
     with _planned(log, fingerprint, "report", OF_A_REPORT, record):
         with _remedy(TABLES_AGAIN, aggregated):
             table = load_tables(aggregated)
-        write_report(table, output_dir, plot_format=plot_format)
+        write_report(table, output_dir, plot_format=plot_format, declared=True)
 
 
 @contextlib.contextmanager

@@ -10,13 +10,13 @@ and nothing is rerun.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.locks import lock
 from benchmark_eval.core.text import some_of
 
 LOCK = "lock"
@@ -42,16 +42,12 @@ def hold(state: str | Path) -> bool:
         stream = path.open("a")
     except OSError:
         return True
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    locked = lock(stream)
+    if locked:
+        _held[path] = stream
+    else:
         stream.close()
-        return False
-    except OSError:
-        stream.close()
-        return True
-    _held[path] = stream
-    return True
+    return locked is not False
 
 
 def record_name(part: str, digest: str | None) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark_eval.core.atomic_write import write_text_atomic
+from benchmark_eval.core.outputs import Input, claim
 from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.core.text import counted, percent
 from benchmark_eval.protocol import REGIMES
@@ -23,6 +23,8 @@ from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.report.markdown import cell, escape, listing, table
 from benchmark_eval.report.sentences import Facts, budget, images, label
 from benchmark_eval.results.registry import BAND_LABEL, HEADLINE, SPLIT_LABEL
+from benchmark_eval.sweep import tables
+from benchmark_eval.sweep.aggregation import assemble, read_sweep, sweep_inputs
 from benchmark_eval.sweep.comparisons import (
     FALSE_OVER_DIFFERENCES,
     FALSE_OVER_MEANS,
@@ -44,19 +46,49 @@ def write_report(
     *,
     plots: str | None = PLOTS_PLACE,
     plot_format: str = "svg",
+    inputs: Iterable[Input] = (),
+    force: bool = False,
+    declared: bool = False,
 ) -> Path:
     """Write ``report.md`` into ``output_dir``; returns the file.
 
     ``plots`` is the folder of the plots relative to the report, None for a report without plots.
+    ``core.outputs.claim`` describes ``inputs``, ``force`` and ``declared``. Raises UsageError if an
+    existing report.md must not be replaced.
     """
-    path = Path(output_dir) / REPORT
-    write_text_atomic(path, render(table, plots=plots, plot_format=plot_format))
-    return path
+    with claim(output_dir, [REPORT], inputs=inputs, force=force, declared=declared) as output:
+        output.write(REPORT, render(table, plots=plots, plot_format=plot_format).encode())
+        output.publish()
+    return Path(output_dir) / REPORT
 
 
-def discard_report(output_dir: str | Path) -> None:
-    """Remove an earlier report, before the tables that it describes change."""
-    (Path(output_dir) / REPORT).unlink(missing_ok=True)
+def aggregate_with_report(
+    *,
+    eval_dir: str | Path,
+    manifest: str | Path,
+    benchmark: str | Path,
+    output_dir: str | Path,
+    allow_missing: bool,
+    custom_metrics: str | Path | None,
+    force: bool,
+) -> Path:
+    """Write the tables of a sweep, as ``aggregate`` does, and their report; returns the report.
+
+    Both appear together, and after an error both are removed.
+    """
+    inputs = sweep_inputs(eval_dir, manifest, benchmark, custom_metrics)
+    with tables.claim_tables(output_dir, others=[REPORT], inputs=inputs, force=force) as output:
+        read = read_sweep(
+            eval_dir=eval_dir,
+            manifest=manifest,
+            benchmark=benchmark,
+            allow_missing=allow_missing,
+            custom_metrics=custom_metrics,
+        )
+        made = assemble(read)
+        output.write(REPORT, render(made).encode())
+        tables.write(made, output)
+    return Path(output_dir) / REPORT
 
 
 def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: str = "svg") -> str:

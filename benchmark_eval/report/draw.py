@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.fonts import lacking_note
+from benchmark_eval.core.outputs import Input, claim
 from benchmark_eval.report.captions import PLOTS
 from benchmark_eval.sweep.tables import Aggregated
 
@@ -36,8 +37,16 @@ def write_plots(
     output_dir: str | Path,
     formats: Sequence[str] = FORMATS,
     names: Iterable[str] | None = None,
+    *,
+    inputs: Iterable[Input] = (),
+    force: bool = False,
+    declared: bool = False,
 ) -> list[Path]:
-    """Draw all plots, or those in ``names``, into ``output_dir``; returns the files."""
+    """Draw all plots, or those in ``names``, into ``output_dir``; returns the files.
+
+    ``core.outputs.claim`` describes ``inputs``, ``force`` and ``declared``. Raises UsageError if an
+    existing file must not be replaced.
+    """
     from benchmark_eval.report import figures
 
     known = [plot.name for plot in PLOTS]
@@ -46,13 +55,15 @@ def write_plots(
     if unknown:
         raise UsageError(f"unknown plot: {', '.join(unknown)}; expected {', '.join(known)}")
     paint = painters()
-    written: list[Path] = []
+    files = [f"{name}.{kind}" for name in selected for kind in formats]
     lacking: set[str] = set()
-    for name in selected:
-        with figures.house_style():
-            written += figures.save(paint[name](table), Path(output_dir) / name, formats, lacking)
+    with claim(output_dir, files, inputs=inputs, force=force, declared=declared) as output:
+        for name in selected:
+            with figures.house_style():
+                figures.save(paint[name](table), output.path(name), formats, lacking)
+        output.publish()
     if lacking:
         _LOG.warning(
             "plots: %s; SVG files show them if the reader has the font", lacking_note(lacking)
         )
-    return written
+    return [Path(output_dir) / name for name in files]

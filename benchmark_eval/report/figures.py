@@ -32,7 +32,6 @@ from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 
 from benchmark_eval.core import fonts
-from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.core.text import visible
 from benchmark_eval.report.lookup import Series
@@ -93,14 +92,13 @@ def house_style() -> Iterator[None]:
 
 def save(
     figure: Figure, stem: Path, formats: Sequence[str] = FORMATS, lacking: set[str] | None = None
-) -> list[Path]:
+) -> None:
     """Write a figure in each format; the same figure gives the same bytes.
 
     The layout uses one font, which is part of matplotlib, and so does SVG, which keeps text as
     text: neither depends on the fonts of the system. PNG and PDF use others for the characters that
     it lacks; those that no font has are added to ``lacking``.
     """
-    written = []
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that every format looks the same
     for axes in figure.axes:
@@ -121,10 +119,8 @@ def save(
         getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
         path = stem.with_name(f"{stem.name}.{kind}")
         data = stream.getvalue()
-        write_bytes_atomic(path, _finished_svg(data) if kind == "svg" else data)
-        written.append(path)
+        path.write_bytes(_finished_svg(data) if kind == "svg" else data)
     plt.close(figure)
-    return written
 
 
 def _finished_svg(svg: bytes) -> bytes:

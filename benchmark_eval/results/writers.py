@@ -6,7 +6,8 @@ needed to read back the same value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.core.arrays import Floats
-from benchmark_eval.core.atomic_write import write_together
 from benchmark_eval.core.csv_text import csv_cell, csv_text
+from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.model_report import render_text
 from benchmark_eval.results.schema import Evaluation, to_dict
@@ -61,31 +62,45 @@ def model_files(output_dir: str | Path, model: str) -> dict[str, Path]:
     return {suffix: Path(output_dir) / f"{model}_{suffix}" for suffix in _SUFFIXES}
 
 
+def claim_model_files(
+    output_dir: str | Path,
+    model: str,
+    *,
+    inputs: Iterable[Input] = (),
+    force: bool = False,
+    declared: bool = False,
+) -> AbstractContextManager[Outputs]:
+    """Claim the files of a model (``core.outputs.claim``), for ``write_evaluation``."""
+    names = [path.name for path in model_files(output_dir, model).values()]
+    return claim(output_dir, names, inputs=inputs, force=force, declared=declared)
+
+
 def write_evaluation(
     evaluation: Evaluation,
     benchmark: Benchmark,
     true_positives: Sequence[TruePositiveTable] | None,
-    output_dir: str | Path,
+    output: Outputs,
 ) -> str:
     """Write the files of a model and return its report.
 
-    Writes all files or none (``core.atomic_write.write_together``), so an existing summary.json
-    always belongs to the files next to it. Without ``true_positives`` no detections.csv is
-    written, and an old one is removed.
+    Writes all files or none (``Outputs.publish``), so an existing summary.json always belongs to
+    the files next to it. Without ``true_positives`` no detections.csv is written, and an old one is
+    removed.
     """
     report = render_text(evaluation)
-    texts: dict[str, str | None] = {
+    texts = {
         "summary.csv": summary_csv(evaluation),
         "per_species.csv": per_species_csv(evaluation, benchmark),
         "report.txt": report,
-        "detections.csv": None if true_positives is None else detections_csv(true_positives),
     }
-    paths = model_files(output_dir, evaluation.model)
-    contents = {
-        paths[suffix]: None if text is None else text.encode() for suffix, text in texts.items()
-    }
-    seal = paths["summary.json"]
-    write_together({**contents, seal: summary_json(evaluation)}, seal)
+    if true_positives is not None:
+        texts["detections.csv"] = detections_csv(true_positives)
+    paths = model_files(output.folder, evaluation.model)
+    for suffix, text in texts.items():
+        output.write(paths[suffix].name, text.encode())
+    seal = paths["summary.json"].name
+    output.write(seal, summary_json(evaluation))
+    output.publish(seal)
     return report
 
 

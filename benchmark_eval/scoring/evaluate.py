@@ -12,10 +12,12 @@ import numpy as np
 
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.outputs import Input, Outputs
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.terminal import say, say_text
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
+from benchmark_eval.inputs.input_files import benchmark_inputs, prediction_inputs
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import OnInvalid, Predictions, check_predictions
 from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
@@ -206,6 +208,7 @@ def evaluate_to_files(
     on_invalid: OnInvalid = "error",
     detections: bool = True,
     quiet: bool = True,
+    force: bool = False,
 ) -> Evaluation:
     """Score one model and write its result files to ``output_dir``: all of them or none.
 
@@ -220,7 +223,7 @@ def evaluate_to_files(
     predictions_dir : str or Path
         Folder with ``<split>_predictions.json`` (or ``.json.gz``) for each of ``splits``.
     output_dir : str or Path
-        Folder for the files; created if needed. Earlier files of the model are replaced.
+        Folder for the files; created if needed. Files that an earlier call wrote are replaced.
     model_name : str
         Name of the model; the files start with it.
     splits : sequence of str, default ("iid_test", "inat_test", "semantic_ood")
@@ -235,6 +238,9 @@ def evaluate_to_files(
         Whether to write ``<model>_detections.csv``, one row per true positive.
     quiet : bool, default True
         If False, print the text report.
+    force : bool, default False
+        Whether to replace existing files that this package did not write, or that were edited
+        since.
 
     Returns
     -------
@@ -247,8 +253,9 @@ def evaluate_to_files(
         The benchmark or a prediction file is missing or not valid. All problems of all files are
         in ``problems``.
     UsageError
-        An option or the name of the model is not allowed, or the benchmark lacks one of
-        ``splits``.
+        An option or the name of the model is not allowed, the benchmark lacks one of ``splits``,
+        or a file must not be replaced: it is an input, was not written by this package, or another
+        process is writing it.
 
     Notes
     -----
@@ -270,7 +277,7 @@ def evaluate_to_files(
     ... )
     >>> list(evaluation.per_split)
     ['iid_test', 'inat_test', 'semantic_ood']
-    >>> for path in sorted(Path(folder.name, "results").iterdir()):
+    >>> for path in sorted(Path(folder.name, "results").glob("alder*")):
     ...     print(path.name)
     alder_gu_kall_s0_detections.csv
     alder_gu_kall_s0_per_species.csv
@@ -280,24 +287,34 @@ def evaluate_to_files(
     >>> folder.cleanup()
     """
     from benchmark_eval.inputs.model_names import name_problem
+    from benchmark_eval.results.writers import claim_model_files
 
     problem = name_problem(model_name)
     if problem:
         raise UsageError(f"model name {model_name!r}: {problem}")
     options = Options(tuple(splits), iou, engine, on_invalid)
-    loaded = open_benchmark(benchmark)
-    evaluation, tables = evaluate(
-        loaded, predictions_dir, model_name, options, true_positives=detections
-    )
-    write_results(evaluation, loaded, tables if detections else None, output_dir, quiet=quiet)
+    inputs = evaluation_inputs(benchmark, predictions_dir, options.splits)
+    with claim_model_files(output_dir, model_name, inputs=inputs, force=force) as output:
+        loaded = open_benchmark(benchmark)
+        evaluation, tables = evaluate(
+            loaded, predictions_dir, model_name, options, true_positives=detections
+        )
+        write_results(evaluation, loaded, tables if detections else None, output, quiet=quiet)
     return evaluation
+
+
+def evaluation_inputs(
+    benchmark: str | Path | Benchmark, predictions_dir: str | Path, splits: Sequence[str]
+) -> list[Input]:
+    """The files that an evaluation reads, which its outputs must not replace."""
+    return [*benchmark_inputs(benchmark), *prediction_inputs(predictions_dir, splits)]
 
 
 def write_results(
     evaluation: Evaluation,
     benchmark: Benchmark,
     true_positives: list[TruePositiveTable] | None,
-    output_dir: str | Path,
+    output: Outputs,
     *,
     quiet: bool = True,
 ) -> None:
@@ -309,7 +326,7 @@ def write_results(
     from benchmark_eval.results.writers import write_evaluation
 
     model = evaluation.model
-    report = write_evaluation(evaluation, benchmark, true_positives, output_dir)
+    report = write_evaluation(evaluation, benchmark, true_positives, output)
     if not quiet:
         say_text(report)
     for split, result in evaluation.per_split.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import math
@@ -17,9 +18,11 @@ import numpy as np
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import UNDEFINED, Estimate, estimate, mean_of
+from benchmark_eval.core.outputs import Input, Listing
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
+from benchmark_eval.inputs.input_files import benchmark_inputs
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
@@ -37,9 +40,11 @@ from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
     STRATUM_METRICS,
+    SUFFIX,
     Collected,
     ModelResult,
     collect,
+    find_summaries,
 )
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
@@ -75,6 +80,7 @@ def aggregate(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
+    force: bool = False,
 ) -> tables.Aggregated:
     """Compute the tables of a sweep from the summaries of its models and write them.
 
@@ -96,6 +102,9 @@ def aggregate(
         Models of the manifest that count as missing even if a summary exists.
     custom_metrics : str or Path, optional
         Python file with a function ``custom_metrics`` that computes additional metrics of a model.
+    force : bool, default False
+        Whether to replace existing files that this package did not write, or that were edited
+        since.
 
     Returns
     -------
@@ -108,14 +117,17 @@ def aggregate(
     InputError
         The manifest, the benchmark or a summary is missing or not valid, or the summaries do not
         belong together. All problems are in ``problems``.
+    UsageError
+        A file must not be replaced: it is an input, was not written by this package, or another
+        process is writing it.
     OSError
         The files cannot be written.
 
     Notes
     -----
     A mean over seeds has its standard deviation (ddof 1), n, and a 95 % interval over seeds from
-    Student's t distribution, undefined for n < 2. Means exclude undefined values. If an error is
-    raised, nothing is written, and the tables of an earlier aggregation are removed from
+    Student's t distribution, undefined for n < 2. Means exclude undefined values. If an input is
+    invalid, nothing is written, and the tables of an earlier aggregation are removed from
     ``output_dir``, because they are stale.
 
     Examples
@@ -140,7 +152,8 @@ def aggregate(
     [('global_uniform', 'all', [0])]
     >>> folder.cleanup()
     """
-    with tables.discarded_on_failure(output_dir):
+    inputs = sweep_inputs(eval_dir, manifest, benchmark, custom_metrics)
+    with tables.claim_tables(output_dir, inputs=inputs, force=force) as output:
         read = read_sweep(
             eval_dir=eval_dir,
             manifest=manifest,
@@ -150,8 +163,27 @@ def aggregate(
             custom_metrics=custom_metrics,
         )
         table = assemble(read)
-        tables.write(table, output_dir)
+        tables.write(table, output)
     return table
+
+
+def sweep_inputs(
+    eval_dir: str | Path,
+    manifest: str | Path,
+    benchmark: str | Path | Benchmark,
+    custom_metrics: str | Path | None = None,
+) -> list[Input]:
+    """The files that an aggregation reads, which its outputs must not replace."""
+    files: list[Input] = [manifest, *benchmark_inputs(benchmark)]
+    files.append(Listing(Path(eval_dir), (SUFFIX,)))
+    if custom_metrics is not None:
+        files.append(custom_metrics)
+    with contextlib.suppress(InputError):  # reported by ``read_sweep``
+        files += find_summaries(Path(eval_dir), Problems()).values()
+        files += [
+            e.train_annotations for e in read_manifest(manifest).models if e.train_annotations
+        ]
+    return files
 
 
 def read_sweep(

@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from benchmark_eval.core.atomic_write import write_together
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
 from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.core.json_values import syntax_cause
+from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
 from benchmark_eval.inputs.manifest import Condition, condition_of
@@ -421,39 +421,38 @@ FILES = (*CSV_FILES, AGGREGATED)
 """All files that ``write`` writes, in order."""
 
 
-def write(table: Aggregated, output_dir: str | Path) -> None:
-    """Write every table to ``output_dir``: all of them, or none if the disk is full.
-
-    If ``aggregated.json`` exists, the set is complete (``core.atomic_write.write_together``).
-    """
-    folder = Path(output_dir)
-    contents: dict[Path, bytes | None] = {
-        folder / name: csv_text(*layout(table)).encode() for name, layout in CSV_FILES.items()
-    }
-    seal = folder / AGGREGATED
-    write_together({**contents, seal: encode(table)}, seal)
-
-
-def discard(output_dir: str | Path) -> list[str]:
-    """Remove the files of an earlier aggregation; returns the names of those removed."""
-    removed = []
-    for name in reversed(FILES):
-        path = Path(output_dir) / name
-        if path.is_file():
-            path.unlink()
-            removed.append(name)
-    return removed
-
-
 @contextlib.contextmanager
-def discarded_on_failure(output_dir: str | Path) -> Iterator[None]:
-    """Remove the files of an earlier aggregation if the block raises, because they are stale."""
-    try:
-        yield
-    except (BenchmarkEvalError, OSError):
-        with contextlib.suppress(OSError):
-            discard(output_dir)
-        raise
+def claim_tables(
+    output_dir: str | Path,
+    *,
+    others: Iterable[str] = (),
+    inputs: Iterable[Input] = (),
+    force: bool = False,
+    declared: bool = False,
+) -> Iterator[Outputs]:
+    """Claim the files of an aggregation and ``others`` (``core.outputs.claim``), for ``write``.
+
+    If the block raises, those of an earlier aggregation are removed, because they are stale.
+    """
+    names = [*FILES, *others]
+    with claim(output_dir, names, inputs=inputs, force=force, declared=declared) as output:
+        try:
+            yield output
+        except (BenchmarkEvalError, OSError):
+            with contextlib.suppress(OSError):
+                output.clear()
+            raise
+
+
+def write(table: Aggregated, output: Outputs) -> None:
+    """Write every table, and what else was prepared: all of them, or none if the disk is full.
+
+    If ``aggregated.json`` exists, the set is complete (``Outputs.publish``).
+    """
+    for name, layout in CSV_FILES.items():
+        output.write(name, csv_text(*layout(table)).encode())
+    output.write(AGGREGATED, encode(table))
+    output.publish(AGGREGATED)
 
 
 def encode(table: Aggregated) -> bytes:

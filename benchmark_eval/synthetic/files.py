@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.formats.coco_results import write_results
+from benchmark_eval.protocol import KNOWN_SPLITS
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.detector import PredictionColumns
 from benchmark_eval.synthetic.ground_truth import GroundTruth, SyntheticBenchmark
@@ -62,6 +62,16 @@ class _Annotation(msgspec.Struct):
     depicts_valid_name_id: int
 
 
+BENCHMARK_FILES = (
+    *(f"detection/annotations_coco/{split}.json" for split in KNOWN_SPLITS),
+    "README.md",
+    "image_licences.csv",
+    "species_taxonomy.csv",
+    "MANIFEST.csv",
+)
+"""The files of a benchmark, relative to its folder."""
+
+
 def write_predictions(path: Path, columns: PredictionColumns) -> int:
     """Write one split's detections as a JSON list; returns the number of bytes."""
     return write_results(path, columns.image_id, columns.category_id, columns.box, columns.score)
@@ -71,7 +81,7 @@ def write_manifest(path: Path, models: Iterable[Model]) -> None:
     """Write the manifest of the sweep: one row per model."""
     rows = ([m.name, m.regime, m.k_or_p, m.seed, m.architecture] for m in models)
     header = ["model_name", "regime", "k_or_p", "seed", "architecture"]
-    write_text_atomic(path, csv_text(header, rows))
+    path.write_bytes(csv_text(header, rows).encode())
 
 
 def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
@@ -94,7 +104,8 @@ def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
     ]
     contents["MANIFEST.csv"] = csv_text(["path", "bytes", "sha256"], manifest).encode()
     for name, data in contents.items():
-        write_bytes_atomic(folder / name, data)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
 
 
 def _uuids(rng: np.random.Generator, n: int) -> list[str]:

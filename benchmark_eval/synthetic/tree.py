@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.outputs import claim
 from benchmark_eval.synthetic.conditions import SINGLE, Model, sweep_models
 from benchmark_eval.synthetic.detector import Detector
 from benchmark_eval.synthetic.files import (
+    BENCHMARK_FILES,
     NOTICE,
     write_benchmark,
     write_manifest,
@@ -26,8 +26,8 @@ from benchmark_eval.synthetic.taxonomy import invented_species
 
 PREDICTED_SPLITS = ("iid_test", "inat_test", "semantic_ood")
 MARKER = "synthetic.json"
-"""The file that marks a folder as generated, so that it may be replaced."""
-_MADE = ("benchmark", "predictions", "manifest.csv")
+"""The file that states that a folder was generated, and with which options."""
+MANIFEST = "manifest.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ def make_synthetic(
     detections_per_specimen: float = 21.0,
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    force: bool = False,
 ) -> SyntheticTree:
     """Write a synthetic benchmark and simulated predictions: invented species, no images.
 
@@ -76,6 +77,9 @@ def make_synthetic(
         Number of processes; by default one per core. The files do not depend on it.
     progress : callable, optional
         Called with (done, total) after each model.
+    force : bool, default False
+        Whether to replace existing files that this package did not write, or that were edited
+        since.
 
     Returns
     -------
@@ -86,8 +90,8 @@ def make_synthetic(
     Raises
     ------
     UsageError
-        An option is out of range, or ``output_dir`` contains files of these names that this
-        function did not write.
+        An option is out of range, or a file must not be replaced: it was not written by this
+        package, or another process is writing it.
 
     Notes
     -----
@@ -117,31 +121,45 @@ def make_synthetic(
         "sweep": sweep,
         "detections_per_specimen": detections_per_specimen,
     }
-    _clear(root)
-    _write_marker(root, options, complete=False)
-
-    benchmark = synthetic_benchmark(
-        invented_species(), seed=seed, scale=scale, test_scale=test_scale
-    )
-    write_benchmark(root / "benchmark", benchmark)
     models = tuple(sweep_models()) if sweep else (SINGLE,)
-    write_manifest(root / "manifest.csv", models)
-    n_detections = n_bytes = 0
-    written = _write_models(benchmark, models, root / "predictions", detections_per_specimen, jobs)
-    for done, (detections, size) in enumerate(written, start=1):
-        n_detections += detections
-        n_bytes += size
-        if progress is not None:
-            progress(done, len(models))
-    _write_marker(root, options, complete=True)
+    with claim(root, _names(models), force=force) as output:
+        output.clear()  # frees the space of earlier data
+        benchmark = synthetic_benchmark(
+            invented_species(), seed=seed, scale=scale, test_scale=test_scale
+        )
+        write_benchmark(output.path("benchmark"), benchmark)
+        write_manifest(output.path(MANIFEST), models)
+        n_detections = n_bytes = 0
+        folder = output.path("predictions")
+        written = _write_models(benchmark, models, folder, detections_per_specimen, jobs)
+        for done, (detections, size) in enumerate(written, start=1):
+            n_detections += detections
+            n_bytes += size
+            if progress is not None:
+                progress(done, len(models))
+        content = {"notice": NOTICE, "options": options, "complete": True}
+        output.write(MARKER, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+        output.publish(MARKER)
     return SyntheticTree(
         root / "benchmark",
         root / "predictions",
-        root / "manifest.csv",
+        root / MANIFEST,
         len(models),
         n_detections,
         n_bytes,
     )
+
+
+def _names(models: Sequence[Model]) -> list[str]:
+    """The files of a tree; those of earlier calls below the two folders are removed."""
+    return [
+        MARKER,
+        MANIFEST,
+        *(f"benchmark/{name}" for name in BENCHMARK_FILES),
+        *(f"predictions/{m.name}/{s}_predictions.json" for m in models for s in PREDICTED_SPLITS),
+        "benchmark/",
+        "predictions/",
+    ]
 
 
 def _check(
@@ -162,29 +180,6 @@ def _check(
         problems.append(f"jobs must be >= 1, got {jobs}")
     if problems:
         raise UsageError("; ".join(problems))
-
-
-def _clear(root: Path) -> None:
-    """Remove the output of an earlier call; raises UsageError for any other files."""
-    if root.exists() and not root.is_dir():
-        raise UsageError(f"{root}: found a file; expected a folder for the synthetic data")
-    present = [name for name in _MADE if (root / name).exists()]
-    if present and not (root / MARKER).is_file():
-        raise UsageError(
-            f"{root}: found {', '.join(present)} without {MARKER}, so not made by this command; "
-            "choose another folder"
-        )
-    for name in present:
-        if (root / name).is_dir():
-            shutil.rmtree(root / name)
-        else:
-            (root / name).unlink()
-
-
-def _write_marker(root: Path, options: dict[str, object], *, complete: bool) -> None:
-    content = {"notice": NOTICE, "options": options, "complete": complete}
-    data = msgspec.json.format(msgspec.json.encode(content), indent=2)
-    write_bytes_atomic(root / MARKER, data + b"\n")
 
 
 @dataclass(frozen=True, slots=True)

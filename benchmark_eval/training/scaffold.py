@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_eval.core.atomic_write import atomic_folder
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.outputs import new_folder
 from benchmark_eval.inputs.config import config_schema
 from benchmark_eval.protocol import ANNOTATIONS
 from benchmark_eval.training.regimes import GRID, SEEDS
@@ -60,7 +60,7 @@ def init_project(
             f"{benchmark_dir}: no folder {ANNOTATIONS.as_posix()}; expected the unpacked benchmark"
         )
     names = model_names(draws, architectures)
-    with atomic_folder(directory) as folder:
+    with new_folder(directory) as folder:
         (folder / CONFIG).parent.mkdir()
         values = {
             "benchmark_dir": _relative_to(directory, benchmark_dir),

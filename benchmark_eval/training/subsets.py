@@ -23,15 +23,17 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Ints
-from benchmark_eval.core.atomic_write import write_bytes_atomic, write_text_atomic
+from benchmark_eval.core.atomic_write import write_text_atomic
 from benchmark_eval.core.csv_text import csv_records, csv_text
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.outputs import Outputs, claim
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.rng import stream
 from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.coco_annotations import RawSplit, read_split
+from benchmark_eval.inputs.input_files import benchmark_inputs
 from benchmark_eval.inputs.manifest import Manifest, parse_budget, read_manifest
 from benchmark_eval.inputs.model_names import name_problem
 from benchmark_eval.protocol import ANNOTATIONS
@@ -270,6 +272,7 @@ def write_subsets(
     seeds: Iterable[int] = SEEDS,
     architectures: Sequence[str] = (),
     progress: Progress | None = None,
+    force: bool = False,
 ) -> SubsetTree:
     """Draw training subsets of the three regimes and write them.
 
@@ -294,6 +297,9 @@ def write_subsets(
         Architectures in the new manifest, which gets one row per architecture and subset.
     progress : callable, optional
         Called with (what, done, total) after each subset.
+    force : bool, default False
+        Whether to replace existing files that this package did not write, or that were edited
+        since. ``manifest`` itself is updated in any case.
 
     Returns
     -------
@@ -307,7 +313,8 @@ def write_subsets(
         The benchmark or the manifest is missing or not valid. All problems are in ``problems``;
         nothing is written.
     UsageError
-        A condition, a seed or an architecture is not allowed.
+        A condition, a seed or an architecture is not allowed, or a file must not be replaced: it
+        is an input, was not written by this package, or another process is writing it.
 
     Notes
     -----
@@ -328,7 +335,7 @@ def write_subsets(
     ...     conditions=[("global_uniform", "1"), ("incremental_natural", "0.5")],
     ...     seeds=[0],
     ... )
-    >>> sorted(path.name for path in written.folder.iterdir())
+    >>> sorted(path.name for path in written.folder.glob("[!.]*"))
     ['budgets.csv', 'gu_k1_s0', 'in_p050_s0', 'manifest.csv']
     >>> folder.cleanup()
     """
@@ -348,14 +355,46 @@ def write_subsets(
         if manifest is None
         else _filled_manifest(known, where)
     )
-    pool = TrainingPool(benchmark_dir)
-    pool.file_names  # noqa: B018 - raises before the first file is written
+    names = [f"{draw.name}/{file}" for draw in draws for file in (SUBSET_FILE, IMAGE_LIST)]
+    names += [BUDGETS] if manifest is not None else [BUDGETS, MANIFEST]
+    inputs = [*benchmark_inputs(benchmark_dir), *([] if manifest is None else [manifest_path])]
+    with claim(output, names, inputs=inputs, force=force) as out:
+        if manifest is not None:
+            _check_update(manifest_path, text, force=force)
+        rows, short = _write_draws(TrainingPool(benchmark_dir), draws, out, progress)
+        out.write(BUDGETS, _budgets(rows).encode())
+        if manifest is None:
+            out.write(MANIFEST, text.encode())
+        out.publish(BUDGETS)
+        if manifest is not None and _differs(manifest_path, text):
+            write_text_atomic(manifest_path, text)
+    return SubsetTree(output, manifest_path, tuple(rows), short)
+
+
+def _check_update(manifest: Path, text: str, *, force: bool) -> None:
+    """Raise UsageError if the given manifest is a link that would be replaced."""
+    if manifest.is_symlink() and not force and _differs(manifest, text):
+        raise UsageError(
+            f"{manifest}: found a link; expected the manifest itself, because its column "
+            f"train_annotations is filled in (the link leads to {manifest.readlink()}); "
+            "nothing was written; name that file, or replace the link with --force"
+        )
+
+
+def _differs(manifest: Path, text: str) -> bool:
+    return manifest.read_bytes() != text.encode()
+
+
+def _write_draws(
+    pool: TrainingPool, draws: Sequence[Draw], out: Outputs, progress: Progress | None
+) -> tuple[list[SubsetRow], dict[str, list[str]]]:
+    """Prepare the files of each subset; returns the rows of the budgets and the short species."""
     rows: list[SubsetRow] = []
     short: dict[str, list[str]] = {}
     for done, draw in enumerate(draws, start=1):
         subset = pool.draw(draw)
-        write_bytes_atomic(where[draw], pool.coco(subset))
-        write_text_atomic(where[draw].with_name(IMAGE_LIST), pool.image_list(subset))
+        out.write(f"{draw.name}/{SUBSET_FILE}", pool.coco(subset))
+        out.write(f"{draw.name}/{IMAGE_LIST}", pool.image_list(subset).encode())
         expected = pool.expected.budget(draw.regime, draw.k_or_p) or Budget(0.0, 0.0)
         lacking = pool.short_of(draw.regime, draw.k_or_p)
         if lacking:
@@ -363,9 +402,7 @@ def write_subsets(
         rows.append(SubsetRow(draw, subset.budget, expected, len(lacking)))
         if progress is not None:
             progress("training subsets", done, len(draws))
-    write_text_atomic(output / BUDGETS, _budgets(rows))
-    write_text_atomic(manifest_path, text)
-    return SubsetTree(output, manifest_path, tuple(rows), short)
+    return rows, short
 
 
 def draws_of(conditions: Iterable[tuple[str, str]], seeds: Iterable[int]) -> list[Draw]:

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.fonts import fallback_for, lacking_note
+from benchmark_eval.core.outputs import claim
 from benchmark_eval.core.safe_read import absent
-from benchmark_eval.voc.output import RESULTS, OutputFolder
 from benchmark_eval.voc.results import (
     Coordinates,
     MapResult,
@@ -24,12 +24,15 @@ from benchmark_eval.voc.scoring import Matches, score_voc_folders
 from benchmark_eval.voc.text import Progress
 
 _LOG = logging.getLogger(__name__)
+RESULTS = "results.json"
 TEXTS = {
     "results.txt": as_text,
     "results.csv": classes_csv,
     "precision_recall.csv": curves_csv,
 }
 """Files written in addition to ``results.json``, with their renderers."""
+FILES = (RESULTS, *TEXTS, "animation.gif", "plots/", "plots/precision_recall/", "images/")
+"""All files of a run; those in the folders are named after classes and images."""
 
 
 def run_map(
@@ -46,12 +49,15 @@ def run_map(
     coordinates: Coordinates = "pixel",
     draw_confidence: float = 0.25,
     progress: Progress | None = None,
+    force: bool = False,
 ) -> MapResult:
     """Score as ``score_voc_folders`` does and write all outputs into ``output_dir``, if given.
 
     With ``image_dir``, annotated images are drawn (detections of at least ``draw_confidence``), and
     with ``animate`` also an animation. Earlier results in ``output_dir`` are replaced together. On
-    an InputError they are removed, because they no longer describe the inputs.
+    an InputError they are removed, because they no longer describe the inputs. Raises UsageError if
+    ``output_dir`` is an input folder, or contains files of these names that no earlier run wrote
+    (unless ``force``).
     """
     if output_dir is None and (image_dir is not None or animate):
         raise UsageError("image_dir and animate require output_dir")
@@ -77,8 +83,7 @@ def run_map(
     if output_dir is None:
         return score()[0]
     inputs = [prediction_dir, ground_truth_dir, *([image_dir] if image_dir else [])]
-    with OutputFolder(output_dir, inputs) as folder:
-        folder.check_free([RESULTS, *TEXTS])  # fail early; ``publish`` checks all names
+    with claim(output_dir, FILES, inputs=inputs, force=force) as output:
         try:
             result, matches = score()
             if plots or image_dir is not None:
@@ -87,20 +92,20 @@ def run_map(
                 from benchmark_eval.voc.pictures import draw_pictures
 
                 notes = draw_pictures(
-                    matches, Path(image_dir), folder.stage, animate, draw_confidence, progress
+                    matches, Path(image_dir), output.stage, animate, draw_confidence, progress
                 )
                 result = structs.replace(result, notes=(*result.notes, *notes))
         except InputError:
-            folder.clear()
+            output.clear()
             raise
         if plots:
             from benchmark_eval.voc.plots import draw_plots
 
-            draw_plots(result, folder.stage / "plots", progress)
-        (folder.stage / RESULTS).write_bytes(as_json(result))
+            draw_plots(result, output.stage / "plots", progress)
+        output.write(RESULTS, as_json(result))
         for name, render in TEXTS.items():
-            (folder.stage / name).write_text(render(result), encoding="utf-8", newline="\n")
-        folder.publish()
+            output.write(name, render(result).encode())
+        output.publish(RESULTS)
     return result
 
 

@@ -16,7 +16,7 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.cli.main import main
 from benchmark_eval.core import atomic_write as files
-from benchmark_eval.core.atomic_write import write_together
+from benchmark_eval.core.outputs import RECORD
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.results import schema as results
 
@@ -65,7 +65,8 @@ def run(*args, **options):
 
 
 def result(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+    files = [path for path in folder.iterdir() if path.is_file()] if folder.exists() else []
+    return {path.name: path.read_bytes() for path in files}
 
 
 def assert_exit(code, args, words, capsys):
@@ -166,7 +167,7 @@ def small_disk(folder):
 def test_a_full_disk_keeps_the_old_result(folder, small_disk):
     assert run(*command(folder, "old")).returncode == 0
     old = result(small_disk)
-    assert sorted(old) == [f"m_{name}" for name in FILES]
+    assert sorted(old) == [RECORD, *(f"m_{name}" for name in FILES)]
     (small_disk / "ballast").write_bytes(b"x" * (256_000 - sum(map(len, old.values())) - 20_000))
     done = run(*command(folder, "new"))
     assert done.returncode == 2
@@ -213,59 +214,8 @@ def test_a_write_that_fails_in_the_middle_of_a_file_keeps_the_old_result(folder)
 # --------------------------------------------------------------------------------------------
 
 
-class _Stop(BaseException):
-    """Simulates a kill."""
-
-
-@pytest.mark.parametrize("step", range(6))
-def test_interruption_at_any_step_leaves_the_old_result_or_none(tmp_path, monkeypatch, step):
-    """Stop before each of the five renames and the removal of the old seal."""
-    names = ["a", "b", "c", "d", "seal"]
-    old = {tmp_path / name: f"old {name}".encode() for name in names}
-    new = {tmp_path / name: f"new {name}".encode() for name in names}
-    write_together(old, tmp_path / "seal")
-    done = 0
-    real = {"replace": Path.replace, "unlink": Path.unlink}
-
-    def counting(name):
-        def call(self, *args, **kwargs):
-            nonlocal done
-            if name == "replace" or self == tmp_path / "seal":
-                if done == step:
-                    raise _Stop
-                done += 1
-            return real[name](self, *args, **kwargs)
-
-        return call
-
-    with monkeypatch.context() as patched:
-        for name in real:
-            patched.setattr(Path, name, counting(name))
-        with pytest.raises(_Stop):
-            write_together(new, tmp_path / "seal")
-    found = result(tmp_path)
-    assert set(found) <= set(names)
-    if "seal" in found:
-        assert found == {name: f"old {name}".encode() for name in names}
-    write_together(new, tmp_path / "seal")
-    assert result(tmp_path) == {name: f"new {name}".encode() for name in names}
-
-
-def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
-    left = tmp_path / ".a.x1y2.tmp"
-    other = tmp_path / ".ab.x1y2.tmp"
-    left.write_bytes(b"half")
-    other.write_bytes(b"another file's")
-    write_together(
-        {tmp_path / "a": b"1", tmp_path / "s": b"2", tmp_path / "gone": None}, tmp_path / "s"
-    )
-    assert sorted(result(tmp_path)) == [".ab.x1y2.tmp", "a", "s"]
-
-
-def test_a_file_that_is_no_longer_written_is_removed(tmp_path):
-    write_together({tmp_path / "a": b"1", tmp_path / "s": b"2"}, tmp_path / "s")
-    write_together({tmp_path / "a": None, tmp_path / "s": b"3"}, tmp_path / "s")
-    assert result(tmp_path) == {"s": b"3"}
+def without_record(files):
+    return {name: data for name, data in files.items() if name != RECORD}
 
 
 def test_a_kill_at_any_moment_leaves_the_old_or_new_result_or_none(folder, record_property):
@@ -284,12 +234,15 @@ def test_a_kill_at_any_moment_leaves_the_old_or_new_result_or_none(folder, recor
         time.sleep(usual * moments.uniform(0.5, 1.1))
         process.kill()
         process.wait()
-        found = {n: data for n, data in result(folder / "out").items() if not n.endswith(".tmp")}
+        found = without_record(result(folder / "out"))
+        complete = {"old": without_record(old), "new": without_record(new)}
         if "m_summary.json" in found:
-            assert found in (old, new)
-        seen.add("new" if found == new else "old" if found == old else "none")
+            assert found in complete.values()
+        seen.add(next((name for name, files in complete.items() if found == files), "none"))
     assert run(*command(folder, "new")).returncode == 0
     assert result(folder / "out") == new
+    left = {path.name for path in (folder / "out").iterdir()}
+    assert left == set(new)  # nothing of the killed runs
     record_property("kills", KILLS)
     assert "old" in seen or "none" in seen
 

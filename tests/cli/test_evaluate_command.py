@@ -10,6 +10,7 @@ from support.layout import ANNOTATIONS, record, write_predictions, write_split, 
 from benchmark_eval import run_evaluation
 from benchmark_eval.cli.main import main
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.outputs import RECORD
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.protocol import OOD_BANDS
 from benchmark_eval.results.schema import load_summary
@@ -48,6 +49,7 @@ def files(place):
 def test_evaluate_writes_five_files_and_prints_the_report(place, capsys):
     assert run(place) == 0
     assert files(place) == [
+        RECORD,
         "m_detections.csv",
         "m_per_species.csv",
         "m_report.txt",

@@ -205,17 +205,6 @@ def test_formulas_are_escaped_in_every_table_of_a_model(folder):
     assert summary["per_split"]["iid_test"]["per_species"]["1"]["name"] == "=Genus0 species1"
 
 
-def test_an_existing_link_is_replaced_and_not_followed(folder, tmp_path):
-    precious = tmp_path / "precious"
-    precious.write_text("mine")
-    (folder / "out").mkdir()
-    for suffix in ("summary.json", "summary.csv", "per_species.csv", "report.txt"):
-        (folder / f"out/m_{suffix}").symlink_to(precious)
-    evaluate(folder, "m")
-    assert precious.read_text() == "mine"
-    assert not any(path.is_symlink() for path in (folder / "out").iterdir())
-
-
 @pytest.mark.slow  # draws plots
 def test_markup_in_names_is_escaped_in_report_and_plots(tmp_path):
     """A sweep with markup, formulas and TeX in architecture and model names."""

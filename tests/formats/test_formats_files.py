@@ -525,6 +525,8 @@ def test_several_splits_in_one_call(tmp_path):
     (tmp_path / "runs" / "inat_test" / "alien.txt").write_text("Ips typographus 1 1 1 2 2\n")
     (tmp_path / "out" / "iid_test_predictions.json").write_text("old")
     result = run(*args)
+    assert isinstance(result.exception, UsageError)
+    result = run(*args, "--force")
     assert isinstance(result.exception, InputError)
     assert (tmp_path / "out" / "iid_test_predictions.json").read_text() == "old"
 

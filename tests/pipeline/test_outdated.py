@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from benchmark_eval.core import locks
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.pipeline import outdated
 from benchmark_eval.pipeline.outdated import hold, record_name, remove_outdated, write_record
 
 OLD, NOW = (record_name("sweep", digit * 64) for digit in "12")
@@ -99,5 +99,5 @@ def test_a_run_continues_if_nothing_can_be_locked(tmp_path, monkeypatch):
     def no_locks(*_):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(outdated.fcntl, "flock", no_locks)
+    monkeypatch.setattr(locks.fcntl, "flock", no_locks)
     assert hold(tmp_path / "state")

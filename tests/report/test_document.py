@@ -8,6 +8,7 @@ from support.factories import BUDGETS, evaluation, manifest_text, write_benchmar
 
 from benchmark_eval.cli.main import main
 from benchmark_eval.core.intervals import estimate as over_seeds
+from benchmark_eval.core.outputs import RECORD
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.report import document, write_report
@@ -514,7 +515,7 @@ def test_commands_write_plots_and_report(sweep, tmp_path):
     aggregated = str(tmp_path / "out" / "aggregated.json")
     main(["plot", "--aggregated", aggregated, "--output-dir", str(tmp_path / "plots"),
           "--format", "svg", "--only", "imbalance_gap"])  # fmt: skip
-    assert [p.name for p in (tmp_path / "plots").iterdir()] == ["imbalance_gap.svg"]
+    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == [RECORD, "imbalance_gap.svg"]
     main(["report", "--aggregated", aggregated, "--output-dir", str(tmp_path / "out")])
     assert (tmp_path / "out" / "report.md").read_text().startswith("# Report of the sweep\n")
 

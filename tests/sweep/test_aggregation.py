@@ -14,6 +14,7 @@ from support.factories import BUDGETS, evaluation, manifest_text, write_benchmar
 
 from benchmark_eval.cli.main import cli, main
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.outputs import RECORD, claim
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.manifest import read_manifest
@@ -550,7 +551,7 @@ def test_a_condition_without_results_has_an_empty_row(sweep):
 def test_a_failure_removes_the_tables_of_an_earlier_aggregation(sweep):
     sweep.lay([(("m", "a", GU, "1", 0), 0.5)])
     sweep.run()
-    assert sorted(p.name for p in sweep.output.iterdir()) == sorted(tables.FILES)
+    assert sorted(p.name for p in sweep.output.iterdir()) == sorted([RECORD, *tables.FILES])
     (sweep.output / "notes.txt").write_text("mine")
     (sweep.eval_dir / "m_summary.json").write_text("{")
     sweep.problems()
@@ -572,9 +573,12 @@ def test_a_full_disk_leaves_no_partial_tables(sweep, monkeypatch, at):
 
     table = tables.load_tables(sweep.output / tables.AGGREGATED)
     with monkeypatch.context() as patched:
-        patched.setattr("benchmark_eval.core.atomic_write.os.fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            tables.write(table, sweep.output)
+        patched.setattr("benchmark_eval.core.outputs.os.fsync", full)
+        with (
+            pytest.raises(OSError, match="No space left"),
+            claim(sweep.output, tables.FILES) as output,
+        ):
+            tables.write(table, output)
         assert {p.name: p.read_bytes() for p in sweep.output.iterdir()} == old
         written.clear()
         with pytest.raises(OSError, match="No space left"):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.outputs import RECORD
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.synthetic import invented_species, make_synthetic, synthetic_benchmark
 from benchmark_eval.synthetic.conditions import sweep_models
@@ -238,6 +239,7 @@ def test_layout_and_records(tree):
         *(f"predictions/alder_gu_kall_s0/{split}_predictions.json" for split in TESTED),
         "manifest.csv",
         "synthetic.json",
+        RECORD,
     }
     assert json.loads((root / "synthetic.json").read_text())["complete"] is True
     licences = read_csv(tree.benchmark_dir / "image_licences.csv")
@@ -372,10 +374,10 @@ def test_a_sweep_does_not_depend_on_the_number_of_processes(tmp_path):
 
 
 def test_other_files_are_never_overwritten(tmp_path):
-    (tmp_path / "benchmark").mkdir()
-    precious = tmp_path / "benchmark" / "train.json"
+    precious = tmp_path / "benchmark" / "detection" / "annotations_coco" / "train.json"
+    precious.parent.mkdir(parents=True)
     precious.write_text("mine")
-    with pytest.raises(UsageError, match="not made by this command"):
+    with pytest.raises(UsageError, match=r"train\.json: found a file .* did not write"):
         make_synthetic(tmp_path, scale=0.001)
     assert precious.read_text() == "mine"
 

@@ -285,7 +285,7 @@ def test_the_grid_is_reproducible_and_has_exact_budgets(benchmark, tmp_path):
     b = write_subsets(str(benchmark), tmp_path / "else" / "b")
     files = sorted(p.relative_to(a.folder) for p in a.folder.rglob("*") if p.is_file())
     assert files == sorted(p.relative_to(b.folder) for p in b.folder.rglob("*") if p.is_file())
-    assert len(files) == 51 * 2 + 2
+    assert len(files) == 51 * 2 + 3  # and the record
     for name in files:
         assert (a.folder / name).read_bytes() == (b.folder / name).read_bytes()
     manifest = read_manifest(a.manifest)

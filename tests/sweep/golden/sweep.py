@@ -171,7 +171,8 @@ def results(out):
     from benchmark_eval import __version__
     from benchmark_eval.core.code_digest import ROOMS, code_digest
 
-    files = [path for path in sorted(out.rglob("*")) if path.is_file()]
+    # without the records of the output folders, which have digests of these files
+    files = [path for path in sorted(out.rglob("[!.]*")) if path.is_file()]
     # aggregated.json has the digests of summaries, which contain the digest of the code
     of_summary = {
         hashlib.sha256(path.read_bytes()).hexdigest(): path.name
