@@ -265,7 +265,7 @@ def _check_options(
         for name in sorted(class_iou.keys() & set(ignored))
     ]
     if errors:
-        raise UsageError("\n".join(errors))
+        raise UsageError(*errors)
 
 
 def _check_thresholds(class_iou: Mapping[str, float], ground_truth: Boxes) -> None:
@@ -280,7 +280,7 @@ def _check_thresholds(class_iou: Mapping[str, float], ground_truth: Boxes) -> No
                 f"expected one of {some_of([repr(one) for one in known], MAX_NAMED)}{hint}"
             )
     if errors:
-        raise UsageError("\n".join(errors))
+        raise UsageError(*errors)
 
 
 def _stem_problems(
