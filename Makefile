@@ -65,7 +65,7 @@ lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt and snakemake 
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/snakefmt --check $(SNAKEFILES)
-	$(BIN)/snakemake --lint
+	$(BIN)/python tests/support/workflow_lint.py
 
 .bench: requirements-bench.txt $(READY)
 	rm -rf .bench

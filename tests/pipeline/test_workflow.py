@@ -11,13 +11,16 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
 import time
 import venv
 
 import pytest
+from support.workflow_lint import lints
 from support.workflow_sweep import MODELS, ROOT, SPLITS, Sweep, edit_unseen, write_predictions
 
+from benchmark_eval import __version__
 from benchmark_eval.pipeline import jobs
 from benchmark_eval.pipeline.outdated import record_name
 from benchmark_eval.sweep import tables
@@ -36,8 +39,7 @@ def copied_workflow(tmp_path_factory):
     folder = tmp_path_factory.mktemp("other") / "repository"
     for name in ("workflow", "benchmark_eval", "config", "profiles"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "environment.yml"):
-        shutil.copy2(ROOT / name, folder / name)
+    shutil.copy2(ROOT / "Snakefile", folder / "Snakefile")
     return folder
 
 
@@ -82,7 +84,20 @@ def test_a_deleted_result_is_recreated(sweep, lost, expected):
 
 
 def test_lint_finds_no_problems(base, tmp_path):
-    assert "good condition" in Sweep(tmp_path).run("--lint")
+    assert lints(Sweep(tmp_path).run("--lint", ok=False)) == []
+
+
+def test_lint_finds_other_problems(copied_workflow, tmp_path):
+    copy = shutil.copytree(copied_workflow, tmp_path / "repository")
+    rules = copy / "workflow/rules/report.smk"
+    rules.write_text(
+        rules.read_text().replace('    log:\n        "results/logs/report.log",\n', "")
+    )
+    found = lints(Sweep(tmp_path, copy / "Snakefile").run("--lint", ok=False))
+    assert len(found) == 1
+    assert found[0].startswith("rule report ")
+    with pytest.raises(ValueError, match="no such file"):
+        lints("WorkflowError: no such file")
 
 
 def test_a_config_without_data_says_what_to_set(tmp_path):
@@ -212,11 +227,30 @@ def test_no_output_of_a_rule_is_ancient():
     assert all(name.startswith("local(") for name in inside)
 
 
-def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_workflow):
-    sweep.env["PYTHONPATH"] = str(copied_workflow)
+def test_jobs_that_would_import_other_code_stop_the_workflow(sweep, copied_workflow, tmp_path):
+    """Python would take the package from the current folder; jobs are started with -P."""
+    sweep.env["PYTHONPATH"] = str(ROOT)
+    other = tmp_path / "sweep/benchmark_eval"
+    shutil.copytree(copied_workflow / "benchmark_eval", other)
+    assert sweep.planned() == NOTHING  # a copy of the same code
+    with (other / "scoring/coco.py").open("a") as stream:
+        stream.write("# an edit\n")
     output = sweep.run("--dry-run", ok=False)
-    assert "two copies of benchmark_eval" in output
-    assert str(copied_workflow / "benchmark_eval") in output
+    assert "two copies of benchmark_eval with different code" in output
+    assert str(other) in output
+
+
+def test_a_package_of_another_version_is_refused_with_an_install_command(
+    sweep, copied_workflow, tmp_path
+):
+    copy = shutil.copytree(copied_workflow, tmp_path / "other version")
+    sweep.snakefile = copy / "Snakefile"
+    path = copy / "workflow/Snakefile"
+    path.write_text(re.sub('^VERSION = ".*"$', 'VERSION = "99.0"', path.read_text(), flags=re.M))
+    output = sweep.run("--dry-run", ok=False)
+    assert f"found version {__version__} of the package benchmark-eval" in output
+    assert "expected 99.0, the version of this workflow" in output
+    assert f"{sys.executable} -m pip install '{copy}'" in output
 
 
 def test_a_moved_environment_reruns_nothing_and_jobs_use_it(sweep, tmp_path):

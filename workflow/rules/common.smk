@@ -10,8 +10,6 @@ from benchmark_eval.pipeline.fingerprints import require_same_package
 from benchmark_eval.pipeline.outdated import hold, remove_outdated
 from benchmark_eval.pipeline.plan import load_plan, not_evaluated
 
-ENVIRONMENT = workflow.source_path("../../environment.yml")
-
 # Imported modules stay in memory. Freezing them keeps the garbage collector from scanning them again
 # and again while jobs are planned.
 gc.freeze()
