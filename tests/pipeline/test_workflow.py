@@ -46,6 +46,7 @@ def copied_workflow(tmp_path_factory):
 # results of a run
 
 
+@pytest.mark.matrix
 def test_a_run_writes_every_file_and_keeps_model_names(base):
     results = base.folder / "results"
     for model in MODELS:
@@ -62,6 +63,7 @@ def test_a_run_writes_every_file_and_keeps_model_names(base):
     assert not list(results.rglob("*.tmp"))
 
 
+@pytest.mark.matrix
 def test_a_second_run_has_nothing_to_do(sweep):
     assert "Nothing to be done" in sweep.run()
     assert sweep.compared() == Sweep(sweep.folder).compared()
@@ -133,9 +135,27 @@ def test_a_config_on_the_command_line_replaces_the_default_one(base, tmp_path):
     assert " --iou 0.75 " in sweep.run("--dry-run", "--printshellcmds")
 
 
+@pytest.mark.matrix
+def test_several_config_files_are_merged(base, tmp_path):
+    sweep = Sweep(tmp_path)
+    shutil.copytree(base.folder / "data", tmp_path / "data")
+    (tmp_path / "config").mkdir()
+    sweep.configure(iou=0.75, splits=["iid_test", "inat_test"], on_invalid="drop")
+    (tmp_path / "variant.yaml").write_text("splits: [semantic_ood]\niou: 0.6\n")
+    merged = ["--dry-run", "--printshellcmds", "--configfile", "config/config.yaml", "variant.yaml"]
+    output = sweep.run(*merged)
+    command = " --splits semantic_ood --iou {} --engine fast --on-invalid drop"
+    assert output.count(command.format(0.6)) == len(MODELS)  # a list is replaced as a whole
+    assert ".png" not in output
+    assert command.format(0.7) in sweep.run(*merged, "--config", "iou=0.7")
+    message = "nothing to score: benchmark_dir and manifest not set"
+    assert message in sweep.run("--dry-run", "--configfile", "variant.yaml", ok=False)
+
+
 # what makes results stale, and what does not
 
 
+@pytest.mark.matrix
 def test_touching_every_prediction_file_reruns_nothing(sweep):
     for model in MODELS:
         for split in SPLITS:
@@ -146,6 +166,7 @@ def test_touching_every_prediction_file_reruns_nothing(sweep):
     assert sweep.planned() == NOTHING
 
 
+@pytest.mark.matrix
 def test_an_edit_that_changes_neither_size_nor_mtime_reruns_that_model(sweep):
     model = "007"
     before = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
@@ -402,6 +423,7 @@ def test_an_unreadable_input_is_reported_by_name(sweep, lost):
 # after a failed or killed run
 
 
+@pytest.mark.matrix
 def test_a_failed_rerun_leaves_no_stale_tables_and_plots(sweep):
     good = sweep.tables()
     path = sweep.predictions("007")
@@ -679,6 +701,7 @@ def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
     assert '"iou_threshold": 0.75' in together
 
 
+@pytest.mark.matrix
 def test_the_workflow_runs_as_a_module_of_another_workflow(base, tmp_path):
     sweep = two_modules(base, tmp_path)
     _, rules = sweep.planned()
