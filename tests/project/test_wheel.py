@@ -21,9 +21,12 @@ BUNDLED = "benchmark_eval/bundled/"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
+    """Built from a source distribution, which contains no ignored files."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip("wheel", "--no-build-isolation", "--wheel-dir", folder, ROOT)
-    (found,) = folder.iterdir()
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = folder.glob("*.whl")
     return found
 
 
