@@ -2,8 +2,8 @@
 
 Each combination of Python and Snakemake has its own environment in .matrix/, with a wheel of this
 package and the newest releases of all other packages. It runs the sweep of .test/ from the wheel,
-and the tests marked ``matrix``. Without options, the oldest Python that is installed is combined
-with both versions of Snakemake, and the others with the newest.
+and the tests of the workflow that are marked ``matrix``. Without options, the oldest Python that is
+installed is combined with both versions of Snakemake, and the others with the newest.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ROOT / ".matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
+TESTS = ("-m", "matrix", "tests/pipeline")
 TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 
 
@@ -75,7 +76,7 @@ class Environment:
         try:
             self.install()
             self.run_sweep()
-            self.call("python", "-m", "pytest", "-q", "-n", "2", "-m", "matrix", cwd=ROOT)
+            self.call("python", "-m", "pytest", "-q", "-n", "2", *TESTS, cwd=ROOT)
         except subprocess.CalledProcessError as error:
             print(f"== {self.name}: failed: {error}", flush=True)
             return False
