@@ -29,7 +29,9 @@ class _Run(CommandWithSeveralValues):
 )
 @click.option("-c", "--cores", metavar="N", help="Number of cores, or all. Default: all.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only list the jobs that would run.")
-@click.argument("snakemake_options", nargs=-1, type=click.UNPROCESSED)
+@click.argument(
+    "snakemake_options", nargs=-1, type=click.UNPROCESSED, metavar="[-- SNAKEMAKE_OPTIONS]"
+)
 def command(
     configfiles: tuple[str, ...],
     cores: str | None,

@@ -274,6 +274,35 @@ def test_a_package_of_another_version_is_refused_with_an_install_command(
     assert f"{sys.executable} -m pip install '{copy}'" in output
 
 
+@pytest.mark.parametrize(
+    ("package", "message"),
+    [
+        ('__version__ = "0.0.1"', "found version 0.0.1 of the package benchmark-eval"),
+        ('raise ModuleNotFoundError(name="benchmark_eval")', "cannot import benchmark_eval"),
+    ],
+)
+def test_a_workflow_from_git_names_its_tag_in_the_install_command(
+    copied_workflow, tmp_path, package, message
+):
+    copy = shutil.copytree(copied_workflow, tmp_path / "clone")
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (["init"], ["add", "."], [*identity, "commit", "-m", "x"], ["tag", "v1"]):
+        subprocess.run(["git", "-C", copy, *command], check=True, capture_output=True)
+    (tmp_path / "Snakefile").write_text(f"""
+module beetles:
+    snakefile: gitfile({str(copy)!r}, "workflow/Snakefile", tag="v1")
+    config: {{}}
+use rule * from beetles
+""")
+    (tmp_path / "benchmark_eval").mkdir()
+    (tmp_path / "benchmark_eval/__init__.py").write_text(package)
+    sweep = Sweep(tmp_path, tmp_path / "Snakefile")
+    sweep.env["PYTHONPATH"] = str(tmp_path)
+    output = sweep.run("--dry-run", ok=False)
+    assert message in output
+    assert f" -m pip install git+file://{copy}@v1" in output
+
+
 def test_a_moved_environment_reruns_nothing_and_jobs_use_it(sweep, tmp_path):
     other = tmp_path / "an other place"
     venv.create(other, symlinks=True)
