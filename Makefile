@@ -49,7 +49,10 @@ test-fast: setup ## run the fast tests: no workflow, no comparison with other ev
 test-deep: setup ## run only the property tests, with 10,000 examples each
 	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
-.PHONY: test-slurm test-report
+.PHONY: test-slurm test-report test-matrix
+test-matrix: setup ## test the workflow with the lowest and the newest Snakemake, on each Python installed
+	$(BIN)/python tests/matrix/run.py
+
 test-slurm: setup ## run a sweep on a real Slurm on this host (requires root; installs Debian packages)
 	.ci/debian-packages slurm-wlm munge
 	$(BIN)/python tests/slurm/run.py
@@ -58,14 +61,15 @@ test-report: setup ## test Snakemake's report of a sweep in a browser (installs 
 	.ci/debian-packages chromium
 	$(BIN)/python tests/browser/report_page.py
 
-lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt and snakemake --lint
+lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt, snakemake --lint and zizmor
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/snakefmt --check $(SNAKEFILES)
-	$(BIN)/snakemake --lint
+	$(BIN)/python tests/support/workflow_lint.py
+	$(BIN)/zizmor --offline --no-progress --strict-collection .github/workflows
 
 .bench: requirements-bench.txt $(READY)
 	rm -rf .bench

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmark_eval.training.subsets import write_subsets
     from benchmark_eval.voc.scoring import score_voc_folders
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 """Version of this package."""
 
 __all__ = [  # noqa: RUF022 - the order of the API page

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 PACKAGE = "benchmark_eval"
@@ -33,6 +34,8 @@ WITHOUT_EFFECT = (
 )
 """Files of these packages that affect no result: wording of problems, handling of memory, which
 files may be replaced, results as DataFrames."""
+BUNDLED = "bundled"
+"""The folder of the package, in a wheel only, that contains the workflow."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")
 """Suffixes of the files in the digest; files with other suffixes come from editors or Python."""
 
@@ -49,12 +52,26 @@ def code_digest(part: str) -> str:
     ``part`` is a key of ``ROOMS``.
     """
     root = package_dir()
+    return _digest(root, source_files(root, part))
+
+
+def _digest(root: Path, names: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for name in source_files(root, part):
+    for name in names:
         data = (root / name).read_bytes()
         digest.update(f"{name}\0{len(data)}\0".encode())
         digest.update(data)
     return digest.hexdigest()
+
+
+def package_digest(root: Path) -> str:
+    """SHA-256 of all source and data files of the package in the folder ``root``.
+
+    Equal for an editable installation and a wheel of the same code.
+    """
+    files = (path for path in root.rglob("*") if path.suffix in SUFFIXES)
+    names = (path.relative_to(root) for path in files)
+    return _digest(root, sorted(n.as_posix() for n in names if n.parts[0] != BUNDLED))
 
 
 def source_files(root: Path, part: str) -> list[str]:

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -21,8 +22,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from benchmark_eval import __version__
 from benchmark_eval.core.atomic_write import write_text_atomic
-from benchmark_eval.core.code_digest import PACKAGE, package_dir
+from benchmark_eval.core.code_digest import PACKAGE, package_digest, package_dir
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input, read_input, unreadable
@@ -150,10 +152,11 @@ def text_digest(text: str) -> str:
 
 
 def require_same_package() -> None:
-    """Raise UsageError unless the Python of a job imports the same package as this process.
+    """Raise UsageError unless the Python of a job imports the same code as this process.
 
-    The digest of the code is meaningless if jobs run another copy of it. Jobs start Python in the
-    same way as this function (``python -P``).
+    The digest of the code is meaningless if jobs run other code. Another copy of the same code is
+    accepted, such as a wheel beside a checkout. Jobs start Python in the same way as this function
+    (``python -P``).
     """
     code = f"import {PACKAGE}; print({PACKAGE}.__file__)"
     done = subprocess.run(
@@ -164,15 +167,23 @@ def require_same_package() -> None:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise UsageError(
             f"{sys.executable} cannot import {PACKAGE} ({reason}); "
-            "install it there: run pip install -e . in the folder of the workflow"
+            f"install it there: {_install_command(here)}"
         )
     there = Path(done.stdout.strip()).resolve().parent
-    if there != here:
+    if there != here and package_digest(there) != package_digest(here):
         raise UsageError(
-            f"two copies of {PACKAGE}: the workflow imported {here}, but its jobs would import "
-            f"{there}. Install the intended one (pip install -e . in its folder) and remove "
-            "the other (pip uninstall benchmark-eval, or unset PYTHONPATH)"
+            f"two copies of {PACKAGE} with different code: the workflow imported {here}, but its "
+            f"jobs would import {there}. Unset PYTHONPATH, or install the one that the workflow "
+            f"imported: {_install_command(here)}"
         )
+
+
+def _install_command(package: Path) -> str:
+    """The command that installs a copy of this package for the Python that runs jobs."""
+    checkout = package.parent
+    in_checkout = (checkout / "pyproject.toml").is_file()
+    source = f"-e {shlex.quote(str(checkout))}" if in_checkout else f"benchmark-eval=={__version__}"
+    return f"{shlex.quote(sys.executable)} -m pip install {source}"
 
 
 def fingerprint_text(content: Mapping[str, Any]) -> str:

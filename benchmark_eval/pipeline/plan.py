@@ -42,7 +42,8 @@ _NAMED = 3
 """Number of models that a message names."""
 NOTHING_SET = (
     "nothing to score: {keys} not set. Set them in config/config.yaml (see config/README.md) or in "
-    "the file given with --configfile, or try the demo: make demo"
+    "the file given with --configfile. To start a project: benchmark-eval init FOLDER; to try the "
+    "demo in a clone: make demo"
 )
 
 

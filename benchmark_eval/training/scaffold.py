@@ -145,13 +145,14 @@ _README = """# A sweep of {n_models} models
 
        benchmark-eval check
 
-6. **Run** the workflow in the clone of benchmark-eval:
+6. **Run** the workflow, on all cores of this computer:
 
-       snakemake --cores all --directory THIS_FOLDER
+       benchmark-eval run
 
-   or in this folder, with CLONE replaced by the path of the clone:
-   `snakemake --snakefile CLONE/Snakefile --cores all`. If predictions of some models are missing,
-   add `--config allow_missing=true`; the report lists them.
+   With `--dry-run` it only lists the jobs. If predictions of some models are missing, set
+   `allow_missing: true` in `config/config.yaml`; the report lists these models. All options of
+   Snakemake can follow after `--`, for example `benchmark-eval run -- --workflow-profile slurm`
+   on a Slurm cluster.
 
 7. **Read** `results/aggregated/report.md`. After adding a seed or a model, repeat steps 4 to 7;
    only what changed is computed.

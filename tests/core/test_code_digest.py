@@ -6,7 +6,14 @@ import grimp
 import pytest
 
 from benchmark_eval.core import code_digest
-from benchmark_eval.core.code_digest import ROOMS, SUFFIXES, WITHOUT_EFFECT, source_files
+from benchmark_eval.core.code_digest import (
+    BUNDLED,
+    ROOMS,
+    SUFFIXES,
+    WITHOUT_EFFECT,
+    package_digest,
+    source_files,
+)
 
 
 @pytest.fixture
@@ -68,6 +75,17 @@ def test_digests_do_not_depend_on_the_location_of_the_package(package, tmp_path,
     other = shutil.copytree(package, tmp_path / "another place/benchmark_eval")
     monkeypatch.setattr(code_digest, "package_dir", lambda: other)
     assert digests() == here
+
+
+def test_the_digest_of_the_package_covers_everything_except_the_bundled_workflow(package):
+    here = package_digest(package)
+    (package / BUNDLED / "workflow/scripts").mkdir(parents=True)
+    (package / BUNDLED / "workflow/scripts/report.py").write_text("")
+    (package / "__pycache__").mkdir(exist_ok=True)
+    (package / "__pycache__/protocol.cpython-311.pyc").write_bytes(b"x")
+    assert package_digest(package) == here
+    (package / "cli/main.py").write_text("")
+    assert package_digest(package) != here
 
 
 def test_every_listed_path_exists():

@@ -10,18 +10,21 @@ import pytest
 from support.factories import write_benchmark
 from support.workflow_sweep import ROOT, Sweep, edit_unseen, write_predictions
 
+from benchmark_eval.cli.run import command
 from benchmark_eval.training.scaffold import init_project
 
 pytestmark = pytest.mark.workflow
 
 PAGE = (ROOT / "docs/howto.md").read_text()
-CLONE = str(ROOT)
 GRID = [("global_uniform", "1"), ("incremental_natural", "0.10")]
 SEEDS = (0, 1)
 ALL = {f"yolo_{condition}_s{seed}" for condition in ("gu_k1", "in_p010") for seed in SEEDS}
 AFTER = {"aggregate", "plot_sweep", "report"}
-# records the arguments of snakemake instead of running it
-RECORDER = 'snakemake() { printf "%s\\n" "$@" > "$CALL"; }\n'
+# records the arguments of `benchmark-eval run` instead of running it
+RECORDER = """benchmark-eval() {
+    [ "$1" = run ]; shift; printf "%s\\n" "$@" > "$CALL"
+}
+"""
 
 
 def recipe(title, language="bash"):
@@ -60,19 +63,18 @@ class Project:
         return Project(parent / "project")
 
     def follow(self, title):
-        """Run a recipe without snakemake; return the arguments of snakemake."""
+        """Run a recipe without its sweep; return the arguments of snakemake, without --cores."""
         call = self.folder / ".call"
         subprocess.run(
             ["bash", "-euo", "pipefail", "-c", RECORDER + recipe(title)],
             cwd=self.folder,
-            env={**os.environ, "CALL": str(call), "CLONE": CLONE},
+            env={**os.environ, "CALL": str(call)},
             check=True,
         )
-        snakefile, place, *arguments = call.read_text().splitlines()
-        assert (snakefile, place) == ("--snakefile", str(self.sweep.snakefile))
-        if arguments[:1] == ["--cores"]:
-            del arguments[:2]
-        return arguments
+        given = command.make_context("run", call.read_text().splitlines()).params
+        configfiles = ["--configfile", *given["configfiles"]] if given["configfiles"] else []
+        dry_run = ["--dry-run"] if given["dry_run"] else []
+        return [*configfiles, *dry_run, *given["snakemake_options"]]
 
     def planned(self, title):
         """The models and the other rules that would run after a recipe."""

@@ -138,10 +138,14 @@ def test_jobs_must_import_the_same_package_as_the_workflow(tmp_path, monkeypatch
     fingerprints.require_same_package()
     other = shutil.copytree(package_dir(), tmp_path / "benchmark_eval")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    fingerprints.require_same_package()  # a copy of the same code
+    with (other / "cli/main.py").open("a") as stream:
+        stream.write("# an edit\n")
     with pytest.raises(UsageError, match="two copies of benchmark_eval") as caught:
         fingerprints.require_same_package()
     assert str(other) in str(caught.value)
     assert str(package_dir()) in str(caught.value)
+    assert f"{sys.executable} -m pip install -e {package_dir().parent}" in str(caught.value)
 
 
 def test_a_python_without_the_package_is_reported(tmp_path, monkeypatch):
@@ -149,7 +153,7 @@ def test_a_python_without_the_package_is_reported(tmp_path, monkeypatch):
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     bare.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(bare))
-    with pytest.raises(UsageError, match="pip install -e"):
+    with pytest.raises(UsageError, match="-m pip install -e /"):
         fingerprints.require_same_package()
 
 

@@ -20,6 +20,8 @@ from benchmark_eval.pipeline.snakemake_compat import (
     task_command,
 )
 
+pytestmark = pytest.mark.matrix
+
 # a version of Snakemake without the internals
 
 

@@ -11,13 +11,16 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
 import time
 import venv
 
 import pytest
+from support.workflow_lint import lints
 from support.workflow_sweep import MODELS, ROOT, SPLITS, Sweep, edit_unseen, write_predictions
 
+from benchmark_eval import __version__
 from benchmark_eval.pipeline import jobs
 from benchmark_eval.pipeline.outdated import record_name
 from benchmark_eval.sweep import tables
@@ -36,14 +39,14 @@ def copied_workflow(tmp_path_factory):
     folder = tmp_path_factory.mktemp("other") / "repository"
     for name in ("workflow", "benchmark_eval", "config", "profiles"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "environment.yml"):
-        shutil.copy2(ROOT / name, folder / name)
+    shutil.copy2(ROOT / "Snakefile", folder / "Snakefile")
     return folder
 
 
 # results of a run
 
 
+@pytest.mark.matrix
 def test_a_run_writes_every_file_and_keeps_model_names(base):
     results = base.folder / "results"
     for model in MODELS:
@@ -60,6 +63,7 @@ def test_a_run_writes_every_file_and_keeps_model_names(base):
     assert not list(results.rglob("*.tmp"))
 
 
+@pytest.mark.matrix
 def test_a_second_run_has_nothing_to_do(sweep):
     assert "Nothing to be done" in sweep.run()
     assert sweep.compared() == Sweep(sweep.folder).compared()
@@ -82,7 +86,20 @@ def test_a_deleted_result_is_recreated(sweep, lost, expected):
 
 
 def test_lint_finds_no_problems(base, tmp_path):
-    assert "good condition" in Sweep(tmp_path).run("--lint")
+    assert lints(Sweep(tmp_path).run("--lint", ok=False)) == []
+
+
+def test_lint_finds_other_problems(copied_workflow, tmp_path):
+    copy = shutil.copytree(copied_workflow, tmp_path / "repository")
+    rules = copy / "workflow/rules/report.smk"
+    rules.write_text(
+        rules.read_text().replace('    log:\n        "results/logs/report.log",\n', "")
+    )
+    found = lints(Sweep(tmp_path, copy / "Snakefile").run("--lint", ok=False))
+    assert len(found) == 1
+    assert found[0].startswith("rule report ")
+    with pytest.raises(ValueError, match="no such file"):
+        lints("WorkflowError: no such file")
 
 
 def test_a_config_without_data_says_what_to_set(tmp_path):
@@ -118,9 +135,27 @@ def test_a_config_on_the_command_line_replaces_the_default_one(base, tmp_path):
     assert " --iou 0.75 " in sweep.run("--dry-run", "--printshellcmds")
 
 
+@pytest.mark.matrix
+def test_several_config_files_are_merged(base, tmp_path):
+    sweep = Sweep(tmp_path)
+    shutil.copytree(base.folder / "data", tmp_path / "data")
+    (tmp_path / "config").mkdir()
+    sweep.configure(iou=0.75, splits=["iid_test", "inat_test"], on_invalid="drop")
+    (tmp_path / "variant.yaml").write_text("splits: [semantic_ood]\niou: 0.6\n")
+    merged = ["--dry-run", "--printshellcmds", "--configfile", "config/config.yaml", "variant.yaml"]
+    output = sweep.run(*merged)
+    command = " --splits semantic_ood --iou {} --engine fast --on-invalid drop"
+    assert output.count(command.format(0.6)) == len(MODELS)  # a list is replaced as a whole
+    assert ".png" not in output
+    assert command.format(0.7) in sweep.run(*merged, "--config", "iou=0.7")
+    message = "nothing to score: benchmark_dir and manifest not set"
+    assert message in sweep.run("--dry-run", "--configfile", "variant.yaml", ok=False)
+
+
 # what makes results stale, and what does not
 
 
+@pytest.mark.matrix
 def test_touching_every_prediction_file_reruns_nothing(sweep):
     for model in MODELS:
         for split in SPLITS:
@@ -131,6 +166,7 @@ def test_touching_every_prediction_file_reruns_nothing(sweep):
     assert sweep.planned() == NOTHING
 
 
+@pytest.mark.matrix
 def test_an_edit_that_changes_neither_size_nor_mtime_reruns_that_model(sweep):
     model = "007"
     before = {name: sweep.summary(name).stat().st_mtime_ns for name in MODELS}
@@ -212,11 +248,59 @@ def test_no_output_of_a_rule_is_ancient():
     assert all(name.startswith("local(") for name in inside)
 
 
-def test_jobs_that_would_import_another_copy_stop_the_workflow(sweep, copied_workflow):
-    sweep.env["PYTHONPATH"] = str(copied_workflow)
+def test_jobs_that_would_import_other_code_stop_the_workflow(sweep, copied_workflow, tmp_path):
+    """Python would take the package from the current folder; jobs are started with -P."""
+    sweep.env["PYTHONPATH"] = str(ROOT)
+    other = tmp_path / "sweep/benchmark_eval"
+    shutil.copytree(copied_workflow / "benchmark_eval", other)
+    assert sweep.planned() == NOTHING  # a copy of the same code
+    with (other / "scoring/coco.py").open("a") as stream:
+        stream.write("# an edit\n")
     output = sweep.run("--dry-run", ok=False)
-    assert "two copies of benchmark_eval" in output
-    assert str(copied_workflow / "benchmark_eval") in output
+    assert "two copies of benchmark_eval with different code" in output
+    assert str(other) in output
+
+
+def test_a_package_of_another_version_is_refused_with_an_install_command(
+    sweep, copied_workflow, tmp_path
+):
+    copy = shutil.copytree(copied_workflow, tmp_path / "other version")
+    sweep.snakefile = copy / "Snakefile"
+    path = copy / "workflow/Snakefile"
+    path.write_text(re.sub('^VERSION = ".*"$', 'VERSION = "99.0"', path.read_text(), flags=re.M))
+    output = sweep.run("--dry-run", ok=False)
+    assert f"found version {__version__} of the package benchmark-eval" in output
+    assert "expected 99.0, the version of this workflow" in output
+    assert f"{sys.executable} -m pip install '{copy}'" in output
+
+
+@pytest.mark.parametrize(
+    ("package", "message"),
+    [
+        ('__version__ = "0.0.1"', "found version 0.0.1 of the package benchmark-eval"),
+        ('raise ModuleNotFoundError(name="benchmark_eval")', "cannot import benchmark_eval"),
+    ],
+)
+def test_a_workflow_from_git_names_its_tag_in_the_install_command(
+    copied_workflow, tmp_path, package, message
+):
+    copy = shutil.copytree(copied_workflow, tmp_path / "clone")
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (["init"], ["add", "."], [*identity, "commit", "-m", "x"], ["tag", "v1"]):
+        subprocess.run(["git", "-C", copy, *command], check=True, capture_output=True)
+    (tmp_path / "Snakefile").write_text(f"""
+module beetles:
+    snakefile: gitfile({str(copy)!r}, "workflow/Snakefile", tag="v1")
+    config: {{}}
+use rule * from beetles
+""")
+    (tmp_path / "benchmark_eval").mkdir()
+    (tmp_path / "benchmark_eval/__init__.py").write_text(package)
+    sweep = Sweep(tmp_path, tmp_path / "Snakefile")
+    sweep.env["PYTHONPATH"] = str(tmp_path)
+    output = sweep.run("--dry-run", ok=False)
+    assert message in output
+    assert f" -m pip install git+file://{copy}@v1" in output
 
 
 def test_a_moved_environment_reruns_nothing_and_jobs_use_it(sweep, tmp_path):
@@ -368,6 +452,7 @@ def test_an_unreadable_input_is_reported_by_name(sweep, lost):
 # after a failed or killed run
 
 
+@pytest.mark.matrix
 def test_a_failed_rerun_leaves_no_stale_tables_and_plots(sweep):
     good = sweep.tables()
     path = sweep.predictions("007")
@@ -645,6 +730,7 @@ def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
     assert '"iou_threshold": 0.75' in together
 
 
+@pytest.mark.matrix
 def test_the_workflow_runs_as_a_module_of_another_workflow(base, tmp_path):
     sweep = two_modules(base, tmp_path)
     _, rules = sweep.planned()

@@ -315,7 +315,7 @@ class Tests:
             check(call.end() == 1, "a node without the package is not an error")
             logs = list((self.sweep.folder / "node/results/logs/slurm").rglob("*.log"))
             check(len(logs) == 1 and str(logs[0]) in call.text, f"no log named: {call.log}")
-            check("pip install -e ." in logs[0].read_text(), f"no message: {logs[0]}")
+            check("-m pip install " in logs[0].read_text(), f"no message: {logs[0]}")
 
 
 def main() -> int:

@@ -25,8 +25,6 @@ rule aggregate:
         "results/logs/aggregate.log",
     benchmark:
         "results/benchmarks/aggregate.tsv"
-    conda:
-        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=2000,

@@ -11,8 +11,6 @@ rule index_benchmark:
         "results/logs/index_benchmark.log",
     benchmark:
         "results/benchmarks/index_benchmark.tsv"
-    conda:
-        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=4000,

@@ -10,8 +10,6 @@ from benchmark_eval.pipeline.fingerprints import require_same_package
 from benchmark_eval.pipeline.outdated import hold, remove_outdated
 from benchmark_eval.pipeline.plan import load_plan, not_evaluated
 
-ENVIRONMENT = workflow.source_path("../../environment.yml")
-
 # Imported modules stay in memory. Freezing them keeps the garbage collector from scanning them again
 # and again while jobs are planned.
 gc.freeze()
@@ -111,12 +109,14 @@ def absent_model_files(wildcards):
     Requesting every file would cost Snakemake one second per thousand models.
     """
     call(PLAN.require_set)
-    paths = rules.evaluate_model.output  # includes the prefix of a module, and is marked so
+    # These paths include the prefix of a module. local() keeps Snakemake from adding it again:
+    # before version 9.26, format() drops its own mark.
+    paths = map(str, rules.evaluate_model.output)
     return [
-        path.format(model=model)
-        for path, name in zip(paths, map(str, paths))
+        local(path.format(model=model))
+        for path in paths
         for model in PLAN.models
-        if not os.path.exists(name.format(model=model))
+        if not os.path.exists(path.format(model=model))
     ]
 
 

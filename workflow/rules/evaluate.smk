@@ -17,8 +17,6 @@ rule evaluate_model:
         "results/logs/evaluate_model/{model}.log",
     benchmark:
         "results/benchmarks/evaluate_model/{model}.tsv"
-    conda:
-        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1500 * attempt,

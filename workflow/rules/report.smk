@@ -23,8 +23,6 @@ rule plot_sweep:
         "results/logs/plot_sweep.log",
     benchmark:
         "results/benchmarks/plot_sweep.tsv"
-    conda:
-        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=2000,
@@ -58,8 +56,6 @@ rule report:
         "results/logs/report.log",
     benchmark:
         "results/benchmarks/report.tsv"
-    conda:
-        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=1000,
