@@ -34,7 +34,9 @@ def command(
     aggregated: Path, output_dir: Path, formats: tuple[str, ...], only: tuple[str, ...]
 ) -> None:
     """Draw the plots of a sweep from its tables."""
+    from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_plots
     from benchmark_eval.sweep import load_tables
 
+    require_last_run(aggregated)
     write_plots(load_tables(aggregated), output_dir, formats, only or None)

@@ -29,7 +29,9 @@ import click
 )
 def command(aggregated: Path, output_dir: Path, plot_format: str) -> None:
     """Write report.md from the tables of a sweep."""
+    from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_report
     from benchmark_eval.sweep import load_tables
 
+    require_last_run(aggregated)
     write_report(load_tables(aggregated), output_dir, plot_format=plot_format)

@@ -25,6 +25,7 @@ WITHOUT_EFFECT = (
     "core/errors.py",
     "core/problems.py",
     "core/memory.py",
+    "core/records.py",
     "core/code_digest.py",
     "results/frames.py",
     "sweep/frames.py",
