@@ -171,12 +171,12 @@ N = {n}
 rule all:
     input: expand("out/{{i}}/e.txt", i=range(N))
 rule work:
-    input: a=ancient("in/{{i}}/a"), b=ancient("in/{{i}}/b"), c=ancient("in/{{i}}/c"), d="in/index", e="in/{{i}}/stamp"
-    output: multiext("out/{{i}}/", "a.txt", "b.txt", "c.txt", "d.txt", "e.txt")
+    input: "in/index"
+    output: multiext("out/{{i}}/", "a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt")
     log: "logs/{{i}}.log"
     benchmark: "benchmarks/{{i}}.tsv"
     shell: "touch {{output}}"
-"""  # noqa: E501
+"""
 
 
 def make_trivial(folder: Path, n: int) -> list[str]:
@@ -185,10 +185,6 @@ def make_trivial(folder: Path, n: int) -> list[str]:
     (folder / "Snakefile").write_text(TRIVIAL.format(n=n))
     (folder / "in").mkdir()
     (folder / "in" / "index").touch()
-    for i in range(n):
-        (folder / "in" / str(i)).mkdir()
-        for name in ("a", "b", "c", "stamp"):
-            (folder / "in" / str(i) / name).touch()
     command = [str(BIN / "snakemake"), "--directory", str(folder), "--quiet", "all"]
     command += ["--snakefile", str(folder / "Snakefile"), "--cores", "2"]
     # a real run, as Snakemake has no records of other files and would compare nothing

@@ -18,6 +18,7 @@ from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.records import from_earlier_run
 from benchmark_eval.core.safe_read import absent, open_input, read_input, read_or_report, unreadable
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark
@@ -146,9 +147,19 @@ def _verify(results: str | Path, config: Config | None, progress: Progress | Non
         verified.not_compared.append("prediction files and manifest: no config names them")
     else:
         _predictions(config, summaries, verified, progress)
+    _require_last_run(root, verified)
     if tables is not None:
         _tables(tables, eval_dir, digests, benchmark, config, verified)
     return verified
+
+
+def _require_last_run(root: Path, verified: Verified) -> None:
+    """Report tables, plots and report that the last run of the workflow did not update."""
+    made = {"sweep": f"aggregated/{AGGREGATED}", "plots": "plots", "report": "aggregated/report.md"}
+    for part, name in made.items():
+        problem = from_earlier_run(root, part, root / name) if (root / name).exists() else None
+        if problem is not None:
+            verified.collected.extend([problem])
 
 
 def _benchmark(root: Path, config: Config | None, verified: Verified) -> Benchmark | None:

@@ -41,9 +41,11 @@ def command(
     force: bool,
 ) -> None:
     """Draw the plots of a sweep from its tables."""
+    from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_plots
     from benchmark_eval.sweep import load_tables
 
+    require_last_run(aggregated)
     write_plots(
         load_tables(aggregated),
         output_dir,

@@ -28,6 +28,7 @@ WITHOUT_EFFECT = (
     "core/locks.py",
     "core/memory.py",
     "core/outputs.py",
+    "core/records.py",
     "core/code_digest.py",
     "results/frames.py",
     "sweep/frames.py",

@@ -2,9 +2,9 @@
 
 Snakemake compares modification times, which are unreliable after a copy, ``touch`` or ``rsync -a``,
 and it does not detect edits of an imported library. Every job of the workflow therefore has a
-fingerprint as an additional input. It contains the digests of the files that the job reads, the
-options that affect its results, and the digest of the code. A fingerprint is rewritten only if its
-content changes, which triggers a rerun of its job under any of Snakemake's rerun triggers.
+fingerprint. It contains the digests of the files that the job reads, the options that affect its
+results, and the digest of the code. A job that succeeds keeps its fingerprint as a record, and runs
+again when the two differ (``pipeline.outdated``).
 """
 
 from __future__ import annotations
@@ -191,21 +191,10 @@ def fingerprint_text(content: Mapping[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"), sort_keys=True) + "\n"
 
 
-def write_fingerprint(path: str | Path, text: str, result: str | Path | None = None) -> bool:
-    """Write a fingerprint if its text changed; return whether it was written.
-
-    ``result`` is the output of the job that the fingerprint describes. If it is not older than the
-    changed fingerprint (a clock that was ahead, a file system with a resolution of one second), its
-    modification time is set back, because Snakemake compares the two.
-    """
+def write_fingerprint(path: str | Path, text: str) -> bool:
+    """Write a fingerprint if its text changed; return whether it was written."""
     with contextlib.suppress(OSError), open_input(path) as stream:
         if stream.read() == text.encode():
             return False
     write_text_atomic(path, text, sync=False)
-    if result is not None:
-        with contextlib.suppress(FileNotFoundError):
-            written = os.stat(path).st_mtime_ns  # noqa: PTH116
-            status = os.stat(result)  # noqa: PTH116
-            if status.st_mtime_ns >= written:
-                os.utime(result, ns=(status.st_atime_ns, written - 1_000_000_000))
     return True

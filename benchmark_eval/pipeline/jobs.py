@@ -1,22 +1,26 @@
 """The jobs of the workflow, one function per rule.
 
-Each job reads its fingerprint, calls the library, compares the inputs that were read with the
-fingerprint, writes its results, and finally its record. A job that rejects its inputs names the
-command that recreates them; it never repairs them itself.
+Each job removes outdated tables, plots and reports, reads its fingerprint, calls the library,
+compares the inputs that were read with the fingerprint, writes its results, and finally its record.
+A job that rejects its inputs names the command that recreates them; it never repairs them itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.memory import keep_freed_memory
+from benchmark_eval.core.records import require_last_run
+from benchmark_eval.core.terminal import say
 from benchmark_eval.pipeline.job import job
-from benchmark_eval.pipeline.outdated import write_record
+from benchmark_eval.pipeline.outdated import remove_outdated, write_record
 from benchmark_eval.pipeline.provenance_check import (
     OF_A_BENCHMARK,
     OF_A_MODEL,
@@ -46,13 +50,18 @@ TABLES_AGAIN = "To recreate the tables: snakemake --forcerun aggregate"
 
 
 def index_benchmark(
-    *, benchmark_dir: str | Path, index: str | Path, fingerprint: str | Path, log: str | Path
+    *,
+    benchmark_dir: str | Path,
+    index: str | Path,
+    fingerprint: str | Path,
+    record: str | Path,
+    log: str | Path,
 ) -> None:
     """Read a benchmark folder, check it and write its index."""
     from benchmark_eval.inputs.benchmark_index import save_index
     from benchmark_eval.inputs.benchmark_reader import load_benchmark
 
-    with _planned(log, fingerprint, "index", OF_A_BENCHMARK) as expected:
+    with _planned(log, fingerprint, record, "index", OF_A_BENCHMARK) as expected:
         benchmark = load_benchmark(benchmark_dir)
         found = {Path(name).name: digest for name, digest in benchmark.digests.items()}
         require_files(expected.content["files"], found, "benchmark file")
@@ -71,6 +80,7 @@ def evaluate_model(
     on_invalid: OnInvalid,
     detections: bool,
     fingerprint: str | Path,
+    record: str | Path,
     log: str | Path,
 ) -> None:
     """Score one model on all splits and write its result files.
@@ -90,7 +100,7 @@ def evaluate_model(
 
     inputs = evaluation_inputs(index, predictions_dir, splits)
     with (
-        _planned(log, fingerprint, "scoring", OF_A_MODEL) as expected,
+        _planned(log, fingerprint, record, "scoring", OF_A_MODEL) as expected,
         claim_model_files(output_dir, model_name, inputs=inputs, declared=True) as output,
     ):
         options = Options(tuple(splits), iou, engine, on_invalid)
@@ -122,7 +132,7 @@ def aggregate(
     from benchmark_eval.sweep.aggregation import assemble, read_sweep
 
     with (
-        _planned(log, fingerprint, "sweep", OF_A_SWEEP, record) as expected,
+        _planned(log, fingerprint, record, "sweep", OF_A_SWEEP) as expected,
         tables.claim_tables(output_dir, inputs=[index, manifest], declared=True) as output,
     ):
         benchmark = _read_index(index, expected.path.parent)
@@ -152,7 +162,8 @@ def plot_sweep(
     from benchmark_eval.report import write_plots
     from benchmark_eval.sweep import load_tables
 
-    with _planned(log, fingerprint, "report", OF_A_REPORT, record):
+    with _planned(log, fingerprint, record, "report", OF_A_REPORT):
+        require_last_run(aggregated)
         with _remedy(TABLES_AGAIN, aggregated):
             table = load_tables(aggregated)
         write_plots(table, output_dir, formats, declared=True)
@@ -171,7 +182,8 @@ def report(
     from benchmark_eval.report import write_report
     from benchmark_eval.sweep import load_tables
 
-    with _planned(log, fingerprint, "report", OF_A_REPORT, record):
+    with _planned(log, fingerprint, record, "report", OF_A_REPORT):
+        require_last_run(aggregated)
         with _remedy(TABLES_AGAIN, aggregated):
             table = load_tables(aggregated)
         write_report(table, output_dir, plot_format=plot_format, declared=True)
@@ -179,21 +191,25 @@ def report(
 
 @contextlib.contextmanager
 def _planned(
-    log: str | Path,
-    fingerprint: str | Path,
-    part: str,
-    keys: Sequence[str],
-    record: str | Path | None = None,
+    log: str | Path, fingerprint: str | Path, record: str | Path, part: str, keys: Sequence[str]
 ) -> Iterator[Fingerprint]:
     """Run a job with its log and its fingerprint; write the record if the job succeeds."""
+    of_model = part == "scoring"
     with job(log):
+        remove_outdated(Path(fingerprint).parents[of_model], _announce)
         expected = read_fingerprint(fingerprint, *keys)
         require_code(expected, part)
-        if record is not None:
+        if not of_model:
             require_record_name(expected, record)
+        Path(record).unlink(missing_ok=True)  # results without a record are made again
         yield expected
-        if record is not None:
-            write_record(record, expected.data)
+        (write_bytes_atomic if of_model else write_record)(record, expected.data)
+
+
+def _announce(line: str) -> None:
+    """Write a line to the job's log and to the terminal."""
+    logging.getLogger(__name__).info(line)
+    say(line, err=True)
 
 
 def _read_index(index: str | Path, state: Path) -> Benchmark:

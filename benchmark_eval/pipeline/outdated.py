@@ -1,58 +1,88 @@
 """Which results are up to date, and which process may change them.
 
 A fingerprint describes the inputs that results should be computed from; a record, those that they
-were computed from. The name of a record contains the digest of the fingerprint. If the fingerprint
-changes, the record of that name does not exist, so Snakemake schedules the job that writes it and
-all jobs that depend on it, also in a dry run. If the change is reverted, the record exists again
-and nothing is rerun.
+were computed from. Only records decide what runs; modification times do not matter.
+
+The record of the index, the tables, the plots or the report has the digest of its fingerprint in
+its name. If the fingerprint changes, the record of that name does not exist, so Snakemake schedules
+the job that writes it. The record of a model is a copy of its fingerprint
+(``models/<model>.made``); the planner compares the two. If a change is reverted before anything
+ran, the records match again and nothing is rerun.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.locks import lock
+from benchmark_eval.core.records import SUFFIX, current_record
 from benchmark_eval.core.text import some_of
 
+TABLES = (
+    "aggregated.json",
+    "learning_curves.csv",
+    "differences.csv",
+    "target_species_curves.csv",
+    "target_vs_nontarget.csv",
+    "budget_curves.csv",
+    "density_curves.csv",
+    "operating_curves.csv",
+    "models.csv",
+)
+"""The files of ``sweep.tables``, whose import takes too long while the workflow is loaded."""
+PLOT_FORMATS = ("svg", "png")
 LOCK = "lock"
-SUFFIX = ".made"
-UNPLANNED = "unplanned"
-"""Replaces the digest in the name of a record if there is no fingerprint."""
-_DIGITS = 16
 
 _held: dict[Path, TextIO] = {}
 
 
-def hold(state: str | Path) -> bool:
-    """Lock the folder of the fingerprints until this process ends; False if another one holds it.
+def hold(state: str | Path) -> None:
+    """Lock the folder of the fingerprints until this process ends.
 
-    The kernel releases the lock when the process ends for any reason. If the lock file cannot be
-    written or the file system does not support locks, nothing is locked and the result is True.
+    Raises UsageError if another process holds the lock: its jobs were planned with its
+    fingerprints. The kernel releases the lock when the process ends for any reason. If the lock
+    file cannot be written or the file system does not support locks, nothing is locked.
     """
     path = Path(state).resolve() / LOCK
     if path in _held:
-        return True
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("a")
     except OSError:
-        return True
+        return
     locked = lock(stream)
     if locked:
         _held[path] = stream
-    else:
-        stream.close()
-    return locked is not False
+        return
+    stream.close()
+    if locked is False:
+        raise UsageError(
+            f"another Snakemake process is using {Path(state).parent}; nothing was run. "
+            "Wait until it has finished, then run again"
+        )
 
 
-def record_name(part: str, digest: str | None) -> str:
-    """Name of the record of a set of results; ``digest`` is that of its fingerprint."""
-    return f"{part}.{digest[:_DIGITS] if digest else UNPLANNED}{SUFFIX}"
+def results_of(part: str, results: str | Path, formats: Sequence[str] = PLOT_FORMATS) -> list[Path]:
+    """The files of ``index``, ``sweep`` (the tables), ``plots`` or ``report``.
+
+    ``results`` is the results folder, ``formats`` are those of the plots.
+    """
+    folder = Path(results)
+    if part == "index":
+        return [folder / "benchmark/index.npz"]
+    if part == "sweep":
+        return [folder / "aggregated" / name for name in TABLES]
+    if part == "report":
+        return [folder / "aggregated/report.md"]
+    from benchmark_eval.report.captions import PLOTS
+
+    return [folder / f"plots/{plot.name}.{kind}" for plot in PLOTS for kind in formats]
 
 
 def write_record(record: str | Path, content: bytes) -> None:
@@ -62,29 +92,28 @@ def write_record(record: str | Path, content: bytes) -> None:
         other.unlink(missing_ok=True)
 
 
-def remove_outdated(
-    made: Iterable[tuple[str | Path, Iterable[str | Path]]], log: Callable[[str], None]
-) -> None:
-    """Remove every set of results whose current record does not exist.
+def remove_outdated(state: str | Path, log: Callable[[str], None]) -> None:
+    """Remove tables, plots and report that do not match the fingerprints in ``state``.
 
-    ``made`` holds the record and the results of each set. Snakemake keeps old results if a job that
-    they depend on fails, and they could be mistaken for new ones. ``log`` is called with what was
-    removed and why.
+    Called by every job before it starts: Snakemake keeps old results if a job that they depend on
+    fails, and they could be mistaken for new ones. ``log`` is called with what was removed and why.
     """
-    for record, results in made:
-        others = _others(Path(record))
+    state = Path(state)
+    for part in ("sweep", "plots", "report"):
+        record = current_record(state, part)
+        if record.exists():
+            continue
+        others = _others(record)
         removed = []
         try:
             for other in others:
                 other.unlink(missing_ok=True)
-            if Path(record).exists():
-                continue
-            for result in results:
+            for result in results_of(part, state.parent):
                 with contextlib.suppress(FileNotFoundError):
-                    Path(result).unlink()
+                    result.unlink()
                     removed.append(str(result))
         except OSError as error:
-            raise UsageError(f"cannot remove stale results: {error}") from error
+            raise UsageError(f"cannot remove outdated results: {error}") from error
         if removed:
             why = "inputs, options or code changed" if others else "no record of their inputs"
             log(

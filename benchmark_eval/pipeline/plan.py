@@ -1,18 +1,20 @@
 """The plan of a sweep for the workflow: its models, their files and their fingerprints.
 
 The Snakefile contains only rules; everything that must be known before Snakemake can plan is here.
-The main process (``main=True``) checks that all prediction files exist, hashes them and writes the
-fingerprints. The processes that Snakemake starts for single jobs only look up names and write
-nothing.
+The main process (``main=True``) checks that all prediction files exist, hashes them and compares
+the fingerprints with the records of existing results. Nothing is written until ``Plan.write`` is
+called, which only a run does that starts jobs. The processes that Snakemake starts for single jobs
+only look up names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.records import FINGERPRINT_OF, SUFFIX, file_digest, record_name
 from benchmark_eval.core.safe_read import absent, read_input
 from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.config import Config
@@ -35,11 +38,13 @@ from benchmark_eval.pipeline.fingerprints import (
     text_digest,
     write_fingerprint,
 )
-from benchmark_eval.pipeline.outdated import record_name
+from benchmark_eval.pipeline.outdated import results_of
 from benchmark_eval.protocol import ANNOTATIONS, TAXONOMY
 
 _NAMED = 3
 """Number of models that a message names."""
+_PARTS = ("benchmark", "sweep", "report")
+"""The fingerprints without a model."""
 NOTHING_SET = (
     "nothing to score: {keys} not set. Set them in config/config.yaml (see config/README.md) or in "
     "the file given with --configfile. To start a project: benchmark-eval init FOLDER; to try the "
@@ -67,6 +72,10 @@ class Layout:
         """Fingerprint of one model."""
         return f"{self.results}/.state/models/{model}.json"
 
+    def model_record(self, model: str) -> str:
+        """Record of one model: the fingerprint that its results were computed from."""
+        return f"{self.results}/.state/models/{model}{SUFFIX}"
+
     def summary(self, model: str) -> str:
         """Summary of one model."""
         return f"{self.results}/models/{model}/{model}_summary.json"
@@ -76,10 +85,14 @@ class Layout:
 class Plan:
     """A sweep that can run. ``models`` are those with all prediction files, in table order.
 
-    ``missing`` are the models of the manifest without them (only with ``allow_missing``); ``files``
-    are the prediction files that the main process found; ``digests`` are the SHA-256 of the
-    fingerprints of sweep and report on disk. If the config names no benchmark and no manifest,
-    there are no models, and requesting a file is an error.
+    ``missing`` are the models of the manifest without them (only with ``allow_missing``);
+    ``digests`` are the SHA-256 of the fingerprints of benchmark, sweep and report. If the config
+    names no benchmark and no manifest, there are no models, and requesting a file is an error.
+
+    Only in the main process: ``files`` are the prediction files, ``fingerprints`` the texts of all
+    fingerprints by path, ``outdated`` the models whose record differs from their fingerprint or
+    does not exist (with the keys that differ; none without a record), and ``cache`` the digests of
+    the files.
     """
 
     config: Config
@@ -89,10 +102,99 @@ class Plan:
     missing: tuple[str, ...]
     files: Mapping[str, list[str]] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    outdated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cache: DigestCache | None = None
 
     def record(self, part: str) -> str:
-        """Name of the record of ``sweep`` (the tables), ``plots`` or ``report``."""
-        return record_name(part, self.digests.get("sweep" if part == "sweep" else "report"))
+        """Name of the record of ``index``, ``sweep`` (the tables), ``plots`` or ``report``."""
+        return record_name(part, self.digests.get(FINGERPRINT_OF[part]))
+
+    def is_current(self, part: str) -> bool:
+        """Whether all files of ``part`` exist and match its fingerprint (see ``record``)."""
+        formats = self.config.plot_formats
+        return all(
+            path.exists()
+            for path in (
+                self.layout.state / self.record(part),
+                *results_of(part, self.layout.results, formats),
+            )
+        )
+
+    def require_own_results(self) -> None:
+        """Raise UsageError if the results folder holds models, but none of the manifest.
+
+        Tables of another sweep would be replaced, and its models would remain among the results.
+        """
+        names: list[str] = []
+        with contextlib.suppress(OSError):
+            names = os.listdir(self.layout.results / "models")  # noqa: PTH208  (thousands)
+        if any(name in self.entries for name in names):
+            return
+        found = sorted(name for name in names if Path(self.layout.summary(name)).exists())
+        if found:
+            raise UsageError(
+                f"{self.layout.results} holds another sweep: its "
+                f"{counted(len(found), 'model')} ({some_of(found, _NAMED)}) are not in "
+                f"{self.config.manifest}; nothing was run. Use another folder for this sweep "
+                f"(snakemake --directory FOLDER), or delete {self.layout.results} if its results "
+                "are no longer needed"
+            )
+
+    def why_outdated(self) -> Iterator[str]:
+        """What changed since models were evaluated, one line per reason."""
+        models: dict[tuple[str, ...], list[str]] = {}
+        for model, keys in self.outdated.items():
+            if keys:
+                models.setdefault(keys, []).append(model)
+        for keys, names in models.items():
+            what = " and ".join("scoring code" if key == "code" else key for key in keys)
+            yield (
+                f"{counted(len(names), 'model')} to be evaluated again, because {what} changed: "
+                f"{some_of(names, _NAMED)}"
+            )
+
+    def require_current(self) -> None:
+        """Raise UsageError if tables, plots or report are outdated or do not exist."""
+        for part, what in (("sweep", "tables"), ("plots", "plots"), ("report", "report")):
+            if not self.is_current(part):
+                raise UsageError(
+                    f"{self.layout.results}: the {what} do not exist or are from an earlier run: "
+                    "inputs, options or code changed since. Run snakemake with the same options, "
+                    "then repeat this command"
+                )
+
+    def write(self) -> None:
+        """Write the fingerprints that changed, which jobs read, and the digests of the files.
+
+        Raises UsageError if they cannot be written.
+        """
+        try:
+            if self.cache is not None:
+                self.cache.save()
+            for path, text in self.fingerprints.items():
+                write_fingerprint(path, text)
+        except OSError as error:
+            raise UsageError(f"cannot write the fingerprints: {error}") from error
+        self._set_back_future_times()
+
+    def _set_back_future_times(self) -> None:
+        """Set the modification times of results that are in the future to the present.
+
+        They were written by a computer whose clock is ahead. After a job, Snakemake deletes its
+        outputs if they are older than one of its inputs.
+        """
+        now = time.time()
+        results = self.layout.results
+        paths: list[str | Path] = [
+            *(self.layout.summary(model) for model in self.models),
+            *(self.layout.state / self.record(part) for part in FINGERPRINT_OF),
+            *(path for part in FINGERPRINT_OF for path in results_of(part, results)),
+        ]
+        for path in paths:
+            with contextlib.suppress(OSError):
+                if os.stat(path).st_mtime > now:  # noqa: PTH116  (thousands of files each load)
+                    os.utime(path)
 
     def require_set(self) -> None:
         """Raise UsageError if the config names no data."""
@@ -126,11 +228,10 @@ class Plan:
         assert self.config.benchmark_dir is not None
         return _benchmark_files(self.config.benchmark_dir)
 
-    def manifest_files(self) -> list[str]:
-        """The manifest and the training annotations that it names."""
-        self.require_set()
-        trained = [entry.train_annotations for entry in self.entries.values()]
-        return [str(self.config.manifest), *(str(path) for path in trained if path is not None)]
+    def training_files(self) -> list[str]:
+        """The training annotations that the manifest names."""
+        trained = (entry.train_annotations for entry in self.entries.values())
+        return [str(path) for path in trained if path is not None]
 
     def of_regime(self, regime: str) -> list[str]:
         """The models of one regime that have predictions."""
@@ -144,11 +245,10 @@ def load_plan(
     main: bool,
     log: Callable[[str], None] | None = None,
 ) -> Plan:
-    """Find the models of a sweep and their files; in the main process also write all fingerprints.
+    """Find the models of a sweep and their files; in the main process also compute fingerprints.
 
     ``log`` is called with the progress. Raises InputError with every problem of the manifest, with
-    every missing, empty or duplicate prediction file of every model, or with every unreadable file;
-    UsageError if the fingerprints cannot be written.
+    every missing, empty or duplicate prediction file of every model, or with every unreadable file.
     """
     layout = Layout(Path(results))
     if config.unset():
@@ -164,22 +264,44 @@ def load_plan(
         # the fingerprint lists what the main process found; jobs do not search again
         missing = _recorded_missing(layout.fingerprint("sweep")) if config.allow_missing else ()
         models = tuple(name for name in entries if name not in set(missing))
-        plan = Plan(config, layout, entries, models, tuple(missing))
-    else:
-        files = _find_predictions(config, manifest, ordered)
-        plan = Plan(
-            config,
-            layout,
-            entries,
-            models=tuple(name for name in entries if name in files),
-            missing=tuple(name for name in entries if name not in files),
-            files=files,
-        )
-        try:
-            _write_fingerprints(plan, files, log)
-        except OSError as error:
-            raise UsageError(f"cannot write the fingerprints: {error}") from error
-    return replace(plan, digests=_digests_on_disk(layout))
+        digests = {part: file_digest(layout.fingerprint(part)) for part in _PARTS}
+        known = {part: digest for part, digest in digests.items() if digest is not None}
+        return Plan(config, layout, entries, models, tuple(missing), digests=known)
+    files = _find_predictions(config, manifest, ordered)
+    plan = Plan(
+        config,
+        layout,
+        entries,
+        models=tuple(name for name in entries if name in files),
+        missing=tuple(name for name in entries if name not in files),
+        files=files,
+        cache=DigestCache(layout.state / "digests.json"),
+    )
+    texts = _fingerprints(plan, log)
+    return replace(
+        plan,
+        fingerprints=texts,
+        digests={part: text_digest(texts[str(layout.fingerprint(part))]) for part in _PARTS},
+        outdated=dict(_outdated(plan, texts)),
+    )
+
+
+def _outdated(plan: Plan, texts: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The models whose record is not their fingerprint, with the keys that differ."""
+    for model in plan.models:
+        expected, made = texts[plan.layout.model_fingerprint(model)], ""
+        with (
+            contextlib.suppress(OSError, ValueError),
+            open(plan.layout.model_record(model), encoding="utf-8") as stream,  # noqa: PTH123
+        ):
+            made = stream.read()
+        if made == expected:
+            continue
+        differ: tuple[str, ...] = ()
+        with contextlib.suppress(ValueError, AttributeError):
+            old, new = json.loads(made), json.loads(expected)
+            differ = tuple(key for key in new if old.get(key) != new[key])
+        yield model, differ
 
 
 def _find_predictions(
@@ -249,36 +371,29 @@ def _benchmark_files(folder: Path) -> list[str]:
     return [*(str(annotations / name) for name in names), str(taxonomy)]
 
 
-def _write_fingerprints(
-    plan: Plan, files: Mapping[str, Sequence[str]], log: Callable[[str], None] | None
-) -> None:
-    """Hash the files that jobs will read and write the fingerprints that changed."""
-    config, layout = plan.config, plan.layout
+def _fingerprints(plan: Plan, log: Callable[[str], None] | None) -> dict[str, str]:
+    """Hash the files that jobs will read; returns the text of each fingerprint by path."""
+    config, layout, files = plan.config, plan.layout, plan.files
+    assert plan.cache is not None
     benchmark_files = plan.benchmark_files()
-    manifest_files = plan.manifest_files()
     own = [] if config.custom_metrics is None else [str(config.custom_metrics)]
-    cache = DigestCache(layout.state / "digests.json")
-    try:
-        digests = cache.digests(
-            [
-                *benchmark_files,
-                *manifest_files[1:],
-                *own,
-                *(n for names in files.values() for n in names),
-            ],
-            log,
-        )
-    finally:
-        cache.save()
+    digests = plan.cache.digests(
+        [
+            *benchmark_files,
+            *plan.training_files(),
+            *own,
+            *(n for names in files.values() for n in names),
+        ],
+        log,
+    )
+    texts: dict[str, str] = {}
     benchmark = fingerprint_text(
         {
             "code": code_digest("index"),
             "files": {Path(name).name: digests[name] for name in benchmark_files},
         }
     )
-    write_fingerprint(
-        layout.fingerprint("benchmark"), benchmark, layout.results / "benchmark/index.npz"
-    )
+    texts[str(layout.fingerprint("benchmark"))] = benchmark
     common = {
         "benchmark": text_digest(benchmark),
         "code": code_digest("scoring"),
@@ -293,7 +408,7 @@ def _write_fingerprints(
         predictions = dict(zip(config.splits, found, strict=True))
         text = fingerprint_text({**common, "predictions": predictions})
         of_models[model] = text_digest(text)
-        write_fingerprint(layout.model_fingerprint(model), text, layout.summary(model))
+        texts[layout.model_fingerprint(model)] = text
     rows = {
         entry.model_name: [
             entry.architecture,
@@ -314,9 +429,7 @@ def _write_fingerprints(
             "custom_metrics": [digests[name] for name in own],
         }
     )
-    write_fingerprint(
-        layout.fingerprint("sweep"), sweep, layout.results / "aggregated/aggregated.json"
-    )
+    texts[str(layout.fingerprint("sweep"))] = sweep
     report = fingerprint_text(
         {
             "code": code_digest("report"),
@@ -324,17 +437,8 @@ def _write_fingerprints(
             "sweep": text_digest(sweep),
         }
     )
-    write_fingerprint(layout.fingerprint("report"), report)
-
-
-def _digests_on_disk(layout: Layout) -> dict[str, str]:
-    """SHA-256 of the existing fingerprints of sweep and report, by part."""
-    found: dict[str, str] = {}
-    for part in ("sweep", "report"):
-        with contextlib.suppress(OSError):
-            data = read_input(layout.fingerprint(part))
-            found[part] = hashlib.sha256(data).hexdigest()
-    return found
+    texts[str(layout.fingerprint("report"))] = report
+    return texts
 
 
 def _recorded_missing(fingerprint: Path) -> tuple[str, ...]:

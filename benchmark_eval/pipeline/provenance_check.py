@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.records import record_name
 from benchmark_eval.core.safe_read import read_input
-from benchmark_eval.pipeline.outdated import record_name
 
 if TYPE_CHECKING:
     from benchmark_eval.results.schema import Evaluation, Provenance, RunConfig

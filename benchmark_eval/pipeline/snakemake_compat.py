@@ -1,9 +1,9 @@
 """Workarounds for Snakemake and its plugins, and all uses of Snakemake internals.
 
-Each function that uses an internal returns a safe default if a version of Snakemake lacks it, and
-names the upstream issue if there is one. Verified with Snakemake 9.27,
-snakemake-executor-plugin-slurm 2.8 and snakemake-executor-plugin-slurm-jobstep 0.6. ``workflow`` is
-the Snakemake object of that name.
+Each function that uses an internal returns a safe default if a version of Snakemake lacks it, or
+raises an error with the command to run instead, and names the upstream issue if there is one.
+Verified with Snakemake 9.27, snakemake-executor-plugin-slurm 2.8 and
+snakemake-executor-plugin-slurm-jobstep 0.6. ``workflow`` is the Snakemake object of that name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.problems import SHOWN_PER_KIND
 from benchmark_eval.core.text import some_of
 
+RULES = ("index_benchmark", "evaluate_model", "aggregate", "plot_sweep", "report")
+"""The rules of the workflow, each of which depends only on those before it."""
 NOT_ON_CLUSTERS = frozenset(',"$`%')
 """Characters that model names must not contain if jobs run on a cluster."""
 EXECS = "--slurm-jobstep-array-execs"
@@ -60,9 +62,55 @@ def config_files(workflow: Any) -> list[Path]:
     return [Path(file) for file in files] if plans(workflow) else []
 
 
-def only_touches(workflow: Any) -> bool:
-    """Whether the run only updates modification times (``--touch``)."""
-    return bool(getattr(workflow, "touch", False))
+def starts_jobs(workflow: Any) -> bool:
+    """Whether this run starts jobs, unlike a dry run, ``--touch`` or a query such as ``--summary``.
+
+    Known only after the Snakefile has been parsed, for example in an input function.
+    """
+    return (
+        getattr(workflow, "executor_plugin", True) is not None
+        and not getattr(workflow, "dryrun", False)
+        and not getattr(workflow, "touch", False)
+    )
+
+
+def chooses_jobs(workflow: Any) -> bool:
+    """Whether this is a run or a dry run, not a query; known like ``starts_jobs``."""
+    return getattr(workflow, "executor_plugin", True) is not None
+
+
+def forces_before(workflow: Any, rule: str) -> bool:
+    """Whether the command line forces jobs that ``rule`` may depend on; known like ``starts_jobs``.
+
+    Forced files and targets are assumed to be such jobs.
+    """
+    settings = getattr(workflow, "dag_settings", None)
+    if getattr(settings, "forcetargets", False) or getattr(settings, "forceall", False):
+        return True
+    names = getattr(settings, "forcerun", ())
+    # names of rules have a prefix in modules
+    after = [
+        known for known in RULES[RULES.index(rule) :] for name in names if name.endswith(known)
+    ]
+    return len(after) < len(names)
+
+
+def force(workflow: Any, path: str) -> None:
+    """Make the job that creates ``path`` run if it is among the jobs of this run.
+
+    Can be called only in input functions. ``--forcerun`` would make ``path`` a target, too. Raises
+    UsageError if Snakemake lacks this internal.
+    """
+    try:
+        workflow.dag.forcefiles.add(path)
+    except AttributeError:
+        settings = getattr(workflow, "dag_settings", None)
+        if any(name.endswith("evaluate_model") for name in getattr(settings, "forcerun", ())):
+            return
+        raise UsageError(
+            "results are outdated, and this version of Snakemake is not supported, so they cannot "
+            "be scheduled: run snakemake --forcerun evaluate_model, or install snakemake 9.27"
+        ) from None
 
 
 # paths

@@ -69,6 +69,28 @@ def test_results_of_a_sweep_are_consistent_and_not_modified(folder, monkeypatch,
     assert files(folder) == before
 
 
+def test_results_that_the_last_run_did_not_update_are_refused(folder, monkeypatch, capsys):
+    """By every command that reads the tables; the fingerprints were written, but no job ran."""
+    for name in (".state", "plots"):
+        (folder / "results" / name).mkdir(exist_ok=True)
+    for part in ("sweep", "report"):
+        (folder / f"results/.state/{part}.json").write_text("planned")
+    code, output = verify(folder, monkeypatch, capsys)
+    assert code == 1
+    assert "3 problems found" in output
+    for name in ("aggregated/aggregated.json", "plots", "aggregated/report.md"):
+        assert f"results/{name}: found results of an earlier run" in output
+    for command in ("plot", "report"):
+        tables_file = "results/aggregated/aggregated.json"
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--aggregated", tables_file, "--output-dir", "out"])
+        assert stop.value.code == 1
+        error = capsys.readouterr().err
+        assert f"{tables_file}: found results of an earlier run" in error
+        assert "the last run of snakemake did not finish: run it again" in error
+    assert not (folder / "out").exists()
+
+
 def test_without_a_config_the_files_not_compared_are_listed(folder, monkeypatch, capsys):
     shutil.rmtree(folder / "config")
     code, output = verify(folder, monkeypatch, capsys)

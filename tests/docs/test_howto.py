@@ -180,4 +180,4 @@ def test_share_the_results(project):
 def test_find_out_why_a_job_runs_again(project):
     edit_unseen(project.folder / "predictions/yolo_gu_k1_s1/iid_test_predictions.json")
     output = project.sweep.run(*project.follow("Find out why a job runs again"))
-    assert "results/.state/models/yolo_gu_k1_s1.json" in output
+    assert "1 model to be evaluated again, because predictions changed: yolo_gu_k1_s1" in output

@@ -10,10 +10,10 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.records import record_name
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.pipeline import jobs
 from benchmark_eval.pipeline.fingerprints import fingerprint_text, text_digest
-from benchmark_eval.pipeline.outdated import record_name
 from benchmark_eval.pipeline.provenance_check import (
     OF_A_MODEL,
     read_fingerprint,
@@ -101,14 +101,20 @@ def evaluate(index="i.npz"):
     jobs.evaluate_model(
         index=index, predictions_dir="p", output_dir=f"models/{MODEL}", model_name=MODEL,
         splits=["iid_test"], iou=0.5, engine="fast", on_invalid="error", detections=True,
-        fingerprint=path_of(f"models/{MODEL}"), log="logs/m.log",
+        fingerprint=path_of(f"models/{MODEL}"), record=f"state/models/{MODEL}.made",
+        log="logs/m.log",
     )  # fmt: skip
 
 
-def record():
-    return path_of("sweep").with_name(
-        record_name("sweep", text_digest(path_of("sweep").read_text()))
-    )
+def index(path):
+    jobs.index_benchmark(
+        benchmark_dir="b", index=path, fingerprint=path_of("benchmark"),
+        record=record("index", "benchmark"), log="logs/i.log",
+    )  # fmt: skip
+
+
+def record(part="sweep", name="sweep"):
+    return path_of(name).with_name(record_name(part, text_digest(path_of(name).read_text())))
 
 
 def aggregate(planned=None):
@@ -131,20 +137,25 @@ def refused(capsys, job, *words):
 
 
 def test_jobs_that_match_their_fingerprints_succeed_and_are_recorded(place):
-    jobs.index_benchmark(
-        benchmark_dir="b", index="made.npz", fingerprint=path_of("benchmark"), log="logs/i.log"
-    )
+    index("made.npz")
+    assert record("index", "benchmark").read_bytes() == path_of("benchmark").read_bytes()
     assert (place / "made.npz").read_bytes() == (place / "i.npz").read_bytes()
     evaluate()
+    made = place / f"state/models/{MODEL}.made"
+    assert made.read_bytes() == path_of(f"models/{MODEL}").read_bytes()
     aggregate()
     assert record().read_bytes() == path_of("sweep").read_bytes()
     assert (place / "aggregated/aggregated.json").stat().st_size
 
 
 def test_predictions_replaced_after_planning_are_rejected_and_nothing_is_written(place, capsys):
+    made = place / f"state/models/{MODEL}.made"
+    made.parent.mkdir(exist_ok=True)
+    made.write_text("of an earlier job")
     write_predictions(place / "p", "iid_test", [])
     refused(capsys, evaluate, "predictions of iid_test", "it changed after snakemake planned")
     assert not (place / "models").exists()
+    assert not made.exists()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"predictions'])
@@ -193,13 +204,9 @@ def test_no_index_is_written_if_the_benchmark_changed_after_planning(place, caps
         write_taxonomy(place / "b", [1, 2])
     else:
         write_split(place / "b", "inat_test", [[1, 1, [0, 0, 5, 5]]])
-
-    def index():
-        jobs.index_benchmark(
-            benchmark_dir="b", index="new.npz", fingerprint=path_of("benchmark"), log="logs/i.log"
-        )
-
-    refused(capsys, index, "benchmark file", "it changed after snakemake planned")
+    refused(
+        capsys, lambda: index("new.npz"), "benchmark file", "it changed after snakemake planned"
+    )
     assert not (place / "new.npz").exists()
 
 

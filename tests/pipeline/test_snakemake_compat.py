@@ -31,7 +31,9 @@ pytestmark = pytest.mark.matrix
         ("plans", (), True),
         ("runs_elsewhere", (), False),
         ("names_a_config", (), False),
-        ("only_touches", (), False),
+        ("starts_jobs", (), True),
+        ("chooses_jobs", (), True),
+        ("forces_before", ("aggregate",), False),
         ("on_disk", ("results",), "results"),
         ("beside_rules", ("../scripts/report.py",), None),
         ("planned_jobs", (), []),
@@ -54,6 +56,55 @@ def test_the_command_line_is_used_without_snakemake_internals(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["snakemake", "--mode=subprocess"])
     assert not snakemake_compat.plans(object())
     assert not snakemake_compat.runs_elsewhere(object())
+
+
+# what this run does
+
+
+@pytest.mark.parametrize(
+    ("attributes", "starts", "chooses"),
+    [
+        ({"executor_plugin": None}, False, False),
+        ({"executor_plugin": "local"}, True, True),
+        ({"executor_plugin": "dryrun", "dryrun": True}, False, True),
+        ({"executor_plugin": "touch", "touch": True}, False, True),
+    ],
+)
+def test_only_a_real_run_starts_jobs(attributes, starts, chooses):
+    workflow = SimpleNamespace(**attributes)
+    assert snakemake_compat.starts_jobs(workflow) is starts
+    assert snakemake_compat.chooses_jobs(workflow) is chooses
+
+
+def dag_settings(**changed):
+    usual = {"forcerun": frozenset(), "forcetargets": False, "forceall": False}
+    return SimpleNamespace(dag_settings=SimpleNamespace(**usual | changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "before"),
+    [
+        ({}, False),
+        ({"forcetargets": True}, True),
+        ({"forceall": True}, True),
+        ({"forcerun": {"evaluate_model"}}, True),
+        ({"forcerun": {"strict_evaluate_model", "report"}}, True),
+        ({"forcerun": {"results/models/NA/NA_summary.json"}}, True),
+        ({"forcerun": {"aggregate"}}, False),
+        ({"forcerun": {"strict_plot_sweep", "report"}}, False),
+    ],
+)
+def test_jobs_that_the_command_line_forces_are_known(changed, before):
+    assert snakemake_compat.forces_before(dag_settings(**changed), "aggregate") is before
+
+
+def test_outdated_jobs_are_forced_or_the_command_to_do_so_is_named():
+    workflow = SimpleNamespace(dag=SimpleNamespace(forcefiles=set()))
+    snakemake_compat.force(workflow, "a")
+    assert workflow.dag.forcefiles == {"a"}
+    with pytest.raises(UsageError, match="snakemake --forcerun evaluate_model"):
+        snakemake_compat.force(object(), "a")
+    snakemake_compat.force(dag_settings(forcerun={"strict_evaluate_model"}), "a")
 
 
 # the limit of jobs per second

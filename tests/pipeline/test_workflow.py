@@ -18,11 +18,11 @@ import venv
 
 import pytest
 from support.workflow_lint import lints
-from support.workflow_sweep import MODELS, ROOT, SPLITS, Sweep, edit_unseen, write_predictions
+from support.workflow_sweep import MODELS, ROOT, Sweep, edit_unseen, write_predictions
 
 from benchmark_eval import __version__
+from benchmark_eval.core.records import record_name
 from benchmark_eval.pipeline import jobs
-from benchmark_eval.pipeline.outdated import record_name
 from benchmark_eval.sweep import tables
 
 pytestmark = pytest.mark.workflow
@@ -69,19 +69,25 @@ def test_a_second_run_has_nothing_to_do(sweep):
     assert sweep.compared() == Sweep(sweep.folder).compared()
 
 
-@pytest.mark.parametrize(
-    ("lost", "expected"),
-    [
-        ("models/NA/NA_per_species.csv", ({"NA"}, AFTER)),
-        ("aggregated/learning_curves.csv", (set(), AFTER)),
-        ("plots/target_grid.svg", (set(), READ)),
-    ],
-)
-def test_a_deleted_result_is_recreated(sweep, lost, expected):
-    (sweep.folder / "results" / lost).unlink()
-    assert sweep.planned() == expected
+def test_deleted_results_are_recreated_and_nothing_else(sweep):
+    results, good = sweep.folder / "results", sweep.compared()
+    expected = {
+        "benchmark/index.npz": (set(), {"index_benchmark"}),
+        "models/NA/NA_per_species.csv": ({"NA"}, set()),
+        ".state/models/007.made": ({"007"}, {"aggregate"}),
+        "aggregated/learning_curves.csv": (set(), {"aggregate"}),
+        "plots/target_grid.svg": (set(), READ),
+    }
+    for name, jobs_of in expected.items():
+        content = (results / name).read_bytes()
+        (results / name).unlink()
+        assert sweep.planned() == jobs_of, name
+        (results / name).write_bytes(content)
+    assert sweep.planned() == NOTHING
+    for name in expected:
+        (results / name).unlink()
     sweep.run()
-    assert (sweep.folder / "results" / lost).stat().st_size
+    assert sweep.compared() == good
     assert sweep.planned() == NOTHING
 
 
@@ -155,14 +161,53 @@ def test_several_config_files_are_merged(base, tmp_path):
 # what makes results stale, and what does not
 
 
+LARGE = 1_000_001
+"""Snakemake compares larger files by modification time only (--max-checksum-file-size)."""
+
+
+def redate(sweep, large=()):
+    """Date inputs in the future, and results in the future and in the past."""
+    results = sweep.folder / "results"
+    for name in large:
+        with (results / name).open("ab") as stream:
+            stream.write(b" " * LARGE)
+    ahead, past = time.time() + 10_000, 10**9
+    for folder in (sweep.folder / "data", results):
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        for number, path in enumerate(files):
+            when = past if folder == results and number % 2 else ahead
+            os.utime(path, (when, when))
+    for name in large:
+        os.utime(results / name, (ahead, ahead))
+
+
 @pytest.mark.matrix
-def test_touching_every_prediction_file_reruns_nothing(sweep):
-    for model in MODELS:
-        for split in SPLITS:
-            sweep.predictions(model, split).touch()
-    (sweep.folder / "data/manifest.csv").touch()
-    for path in (sweep.folder / "data/benchmark").rglob("*.json"):
-        path.touch()
+def test_dates_of_inputs_and_results_never_matter(base, sweep):
+    """Not even with large files, without the metadata of Snakemake, or in an actual run."""
+    good = sweep.compared()
+    redate(sweep, ["benchmark/index.npz", "aggregated/aggregated.json"])
+    assert sweep.planned() == NOTHING
+    shutil.rmtree(sweep.folder / ".snakemake")
+    assert sweep.planned("--rerun-triggers", "mtime") == NOTHING
+    assert sweep.planned("--forcerun", "plot_sweep") == (set(), READ)
+    assert sweep.planned("--config", "iou=0.75") == (ALL, AFTER)
+    shutil.rmtree(sweep.folder / "results")
+    shutil.copytree(base.folder / "results", sweep.folder / "results")
+    redate(sweep)
+    edit_unseen(sweep.predictions("NA"))
+    assert sweep.planned("--max-checksum-file-size", "0") == ({"NA"}, AFTER)
+    sweep.run("tables", "--max-checksum-file-size", "0")
+    after = sweep.tables()
+    changed = {name for name in after if after[name] != good.get(name)}
+    assert {name.split("/")[1] for name in changed if name.startswith("models/")} == {"NA"}
+    assert sweep.planned("tables", "--max-checksum-file-size", "0") == NOTHING
+
+
+def test_the_same_data_under_another_path_reruns_nothing(sweep):
+    (sweep.folder / "data").rename(sweep.folder / "else where")
+    folders = {"benchmark_dir": "benchmark", "predictions_dir": "predictions"}
+    paths = {key: f"else where/{name}" for key, name in folders.items()}
+    sweep.configure(**paths, manifest="else where/manifest.csv")
     assert sweep.planned() == NOTHING
 
 
@@ -182,12 +227,9 @@ def test_an_edit_reruns_that_model_without_the_metadata_of_snakemake(sweep):
     assert sweep.planned() == NOTHING
     edit_unseen(sweep.predictions("NA", "semantic_ood"))
     assert sweep.planned() == ({"NA"}, AFTER)
-    # a dry run does not change what the next one reports
-    assert sweep.planned() == ({"NA"}, AFTER)
 
 
 def test_an_edit_reruns_that_model_with_the_mtime_trigger_only(sweep):
-    assert sweep.planned("--rerun-triggers", "mtime") == NOTHING
     edit_unseen(sweep.predictions("1e5", "inat_test"))
     assert sweep.planned("--rerun-triggers", "mtime") == ({"1e5"}, AFTER)
 
@@ -240,12 +282,29 @@ def test_touched_scripts_and_a_fresh_clone_rerun_nothing(sweep, copied_workflow,
     sweep.run("--force", "results/models/NA/NA_summary.json")  # its script has a space in its path
 
 
-def test_no_output_of_a_rule_is_ancient():
-    """Snakemake 9.27 drops jobs whose ancient input is recreated (snakemake#4166)."""
-    text = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-    inside = re.findall(r"=ancient\((.*)\)", text)
-    assert len(inside) == 3
-    assert all(name.startswith("local(") for name in inside)
+BEHIND_THE_INDEX = (ALL, {"index_benchmark", *AFTER})
+
+
+def test_no_job_is_dropped_behind_an_ancient_input(sweep):
+    """Snakemake 9.27 drops jobs if the maker of their ancient input runs (snakemake#4166)."""
+    results = sweep.folder / "results"
+    assert sweep.planned("--forcerun", "index_benchmark") == BEHIND_THE_INDEX
+    assert sweep.planned("--forcerun", "evaluate_model") == (ALL, AFTER)
+    assert sweep.planned("--forcerun", "aggregate") == (set(), AFTER)
+    assert sweep.planned("--forceall") == BEHIND_THE_INDEX
+    edit_unseen(sweep.predictions("NA"))
+    table = "results/models/NA/NA_summary.csv"
+    assert sweep.planned(table) == ({"NA"}, set())
+    assert sweep.planned("results/models/007/007_summary.csv") == NOTHING
+    assert sweep.planned("--forcerun", "plot_sweep") == ({"NA"}, AFTER)
+    (results / "benchmark/index.npz").unlink()
+    assert sweep.planned() == ({"NA"}, {"index_benchmark", *AFTER})
+    assert sweep.planned("tables") == ({"NA"}, {"index_benchmark", "aggregate"})
+    assert sweep.planned("--forcerun", "report") == ({"NA"}, {"index_benchmark", *AFTER})
+    # lost files of several jobs, none of which reads the others
+    for name in ("models/007/007_report.txt", "aggregated/models.csv", "plots/novelty.svg"):
+        (results / name).unlink()
+    assert sweep.planned() == ({"NA", "007"}, {"index_benchmark", *AFTER})
 
 
 def test_jobs_that_would_import_other_code_stop_the_workflow(sweep, copied_workflow, tmp_path):
@@ -516,14 +575,14 @@ def test_a_killed_run_completes_after_unlock(sweep, record_property):
 def test_a_running_sweep_is_not_disturbed(sweep):
     """Its fingerprints are kept and no other run starts, even without Snakemake's lock."""
     edit_unseen(sweep.predictions("NA"))
-    fingerprint = sweep.folder / "results/.state/models/NA.json"
-    before = fingerprint.read_bytes()
+    before = sweep.listing()
     with (sweep.folder / "results/.state/lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert sweep.planned() == NOTHING
-        assert "another Snakemake process is using results" in sweep.run("--forceall", ok=False)
-        assert fingerprint.read_bytes() == before
-    assert sweep.planned() == ({"NA"}, AFTER)
+        assert sweep.planned() == ({"NA"}, AFTER)
+        output = sweep.run("--forceall", ok=False)
+        assert "another Snakemake process is using results; nothing was run" in output
+        assert "Traceback" not in output
+    assert sweep.listing() == before
 
 
 def test_tables_of_other_options_are_never_mistaken_for_current_ones(sweep):
@@ -540,60 +599,76 @@ def test_tables_of_other_options_are_never_mistaken_for_current_ones(sweep):
 
 
 def test_the_state_of_an_earlier_version_leads_to_a_rerun(sweep):
-    """Records without a digest in their names, and files that are no longer used."""
-    state = sweep.folder / "results/.state"
+    """Records without a digest in their names or none, and files that are no longer used."""
+    good, state = sweep.compared(), sweep.folder / "results/.state"
     for path in state.glob("*.made"):
         part = path.name.partition(".")[0]
         path.rename(state / f"{part}.made.json")
+    for path in state.glob("models/*.made"):
+        path.unlink()
     for name in ("running.json", "sweep.faulty", "benchmark.made.json"):
         (state / name).write_text("{}")
-    assert sweep.planned() == (set(), AFTER)
+    assert sweep.planned() == BEHIND_THE_INDEX
     output = sweep.run("tables")
     assert "removed results/aggregated/aggregated.json and 8 more: no record of" in output
+    found = sweep.tables()
+    assert found == {name: good[name] for name in found}
     assert sweep.planned("tables") == NOTHING
 
 
-def test_lost_fingerprints_and_report_are_recreated_in_one_run(sweep):
+def test_lost_records_and_report_are_recreated_in_one_run(sweep):
     """Results without a record are removed, and all jobs that depend on them are planned."""
     good, target = sweep.compared(), "results/aggregated/report.md"
     shutil.rmtree(sweep.folder / "results/.state")
     (sweep.folder / target).unlink()
-    assert sweep.planned("tables") == (set(), {"aggregate"})
-    assert sweep.planned(target) == (set(), AFTER)
+    assert sweep.planned("tables") == (ALL, {"index_benchmark", "aggregate"})
+    assert sweep.planned(target) == BEHIND_THE_INDEX
     sweep.run(target)
     assert sweep.compared() == good
 
 
-def test_queries_delete_nothing(sweep):
-    """Even if the next run would, because all results are stale."""
-
-    def results():
-        found = sweep.folder.joinpath("results").rglob("*")
-        return {path for path in found if path.is_file() and path.parent.name != ".state"}
-
-    good, before = sweep.compared(), results()
-    sweep.configure(iou=0.75)
-    for query in ("--lint", "--rulegraph", "--summary", "--report=report.html"):
-        sweep.run(query)
-        assert results() == before, query
-    assert sweep.planned() == (ALL, AFTER)
-    assert results() == before
-    sweep.configure()
+def test_looking_changes_nothing(sweep):
+    """Neither dry runs nor queries, even if the next run would, because all results are stale."""
+    shutil.rmtree(sweep.folder / ".snakemake")
+    before = sweep.listing()
+    for query in ("--lint", "--rulegraph", "--summary", "--list-rules", "--unlock"):
+        sweep.run(query, "--config", "iou=0.75")
+        assert sweep.listing() == before, query
+    assert sweep.planned("--config", "iou=0.75") == (ALL, AFTER)
+    assert sweep.listing() == before
     assert sweep.planned() == NOTHING
-    assert sweep.compared() == good
+    sweep.run("--report=report.html")
+    assert sweep.listing() == before
 
 
-def test_touch_keeps_files_but_tables_of_other_options_remain_stale(sweep):
-    before = {name: data for name, data in sweep.compared().items() if ".state" not in name}
+def test_snakemakes_report_refuses_results_of_an_earlier_run(sweep):
+    edit_unseen(sweep.predictions("NA"))
+    for option in ([], ["--config", "iou=0.75"]):
+        output = sweep.run("--report=report.html", *option, ok=False)
+        assert "results: the tables do not exist or are from an earlier run" in output
+        assert "Run snakemake with the same options, then repeat this command" in output
+        assert "Traceback" not in output
+    assert not (sweep.folder / "report.html").exists()
+
+
+def test_results_of_another_sweep_stop_the_run_before_its_first_job(sweep):
+    before = sweep.listing()
+    sweep.predictions("NA").parent.rename(sweep.folder / "data/predictions/other")
+    sweep.write_manifest({"other": MODELS["NA"]})
+    for dry in ([], ["--dry-run"]):
+        output = sweep.run(*dry, ok=False)
+        assert "results holds another sweep: its 5 models (007, 1e5, NA and 2 more)" in output
+        assert "--directory FOLDER" in output
+        assert "Traceback" not in output
+    assert sweep.listing() == before
+
+
+def test_touch_keeps_files_but_results_of_other_options_remain_outdated(sweep):
+    before = sweep.compared()
     sweep.configure(iou=0.75)
     sweep.run("--touch")
-    assert sweep.planned() == (set(), AFTER)
-    after = {name: data for name, data in sweep.compared().items() if ".state" not in name}
-    assert after == before
-    output = sweep.run("tables", ok=False)
-    assert "found computed with iou 0.5; expected 0.75, as planned" in output
-    assert jobs.MODELS_AGAIN in output
-    assert not list(sweep.folder.glob("results/aggregated/*"))
+    assert sweep.compared() == before
+    assert sweep.planned() == (ALL, AFTER)
 
 
 SLEEPER = """
@@ -658,7 +733,7 @@ def test_a_working_directory_with_data_only(base, tmp_path):
     sweep = Sweep(folder)
     expected = (ALL, {"index_benchmark", *AFTER})
     assert sweep.planned("--directory", str(folder), *config, cwd=tmp_path) == expected
-    assert (folder / "results/.state/sweep.json").exists()
+    assert not (folder / "results").exists()
     assert not (tmp_path / "results").exists()
 
 
@@ -666,7 +741,22 @@ def tables_of(results):
     return {path.name: path.read_bytes() for path in results.glob("aggregated/*.[cj]s*")}
 
 
-def two_modules(base, folder):
+HOOKS = """
+onstart:
+    strict.onstart()
+    plain.onstart()
+
+onsuccess:
+    strict.onsuccess()
+    plain.onsuccess()
+
+onerror:
+    strict.onerror()
+    plain.onerror()
+"""
+
+
+def two_modules(base, folder, hooks=""):
     """A workflow that uses this one twice, with two IoU thresholds."""
     shutil.copytree(base.folder / "data", folder / "data")
     (folder / "Snakefile").write_text(f"""
@@ -698,24 +788,12 @@ rule both:
     input: rules.strict_all.input, rules.plain_all.input
     default_target: True
 
-
-onstart:
-    strict.onstart()
-    plain.onstart()
-
-onsuccess:
-    strict.onsuccess()
-    plain.onsuccess()
-
-onerror:
-    strict.onerror()
-    plain.onerror()
-""")
+{hooks}""")
     return Sweep(folder, snakefile=folder / "Snakefile")
 
 
 def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
-    sweep = two_modules(base, tmp_path)
+    sweep = two_modules(base, tmp_path, HOOKS)
     path = sweep.predictions("007")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
@@ -732,11 +810,13 @@ def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
 
 @pytest.mark.matrix
 def test_the_workflow_runs_as_a_module_of_another_workflow(base, tmp_path):
+    """Without hooks, as snakedeploy writes it."""
     sweep = two_modules(base, tmp_path)
     _, rules = sweep.planned()
     assert {"strict_evaluate_model", "plain_evaluate_model", "plain_report"} <= rules
     # tables of other inputs are removed in the module's own folder
     record = tmp_path / "strict/results/.state" / record_name("sweep", "0" * 64)
+    record.parent.mkdir(parents=True)
     old = tmp_path / "strict/results/aggregated/aggregated.json"
     old.parent.mkdir()
     for path in (record, old):

@@ -133,6 +133,11 @@ class Sweep:
         models = re.findall(r"^    wildcards: model=(.*)$", output, re.MULTILINE)
         return set(models), rules - {"evaluate_model", "sweep", "all", "tables", *REGIMES}
 
+    def listing(self):
+        """The size and modification time of every file in the results, by path."""
+        found = {path: path.stat() for path in (self.folder / "results").rglob("*")}
+        return {path: (status.st_size, status.st_mtime_ns) for path, status in found.items()}
+
     def compared(self):
         """The bytes of every file that must be reproducible."""
         root = self.folder / "results"

@@ -1,26 +1,11 @@
 # The tables of the sweep, from the summaries of all models.
 rule aggregate:
     input:
-        summaries=summaries,
-        index="results/benchmark/index.npz",
-        manifest=ancient(local(manifest_files)),
-        fingerprint="results/.state/sweep.json",
+        summaries=read_by("aggregate", "sweep", summaries_of(PLAN.models)),
+        index_record=read_by("aggregate", "sweep", [recorded("index")]),
     output:
-        aggregated="results/aggregated/aggregated.json",
-        tables=expand(
-            "results/aggregated/{table}.csv",
-            table=[
-                "learning_curves",
-                "differences",
-                "target_species_curves",
-                "target_vs_nontarget",
-                "budget_curves",
-                "density_curves",
-                "operating_curves",
-                "models",
-            ],
-        ),
-        record=f"results/.state/{PLAN.record('sweep')}",
+        tables=files_of("sweep"),
+        record=recorded("sweep"),
     log:
         "results/logs/aggregate.log",
     benchmark:
@@ -32,13 +17,17 @@ rule aggregate:
     params:
         python=python,
         script=script("aggregate"),
-        output_dir=lambda wildcards, output: str(Path(output.aggregated).parent),
-        manifest=lambda wildcards: str(PLAN.config.manifest),
-        eval_dir=lambda wildcards: MODELS_FOLDER,
-        allow_missing="--allow-missing" if PLAN.config.allow_missing else "--no-allow-missing",
-        custom_metrics=str(PLAN.config.custom_metrics or ""),
+        index=param(lambda: INDEX),
+        fingerprint=fingerprint("sweep"),
+        output_dir=lambda wildcards, input, output: str(Path(output.tables[0]).parent),
+        manifest=param(lambda: PLAN.config.manifest),
+        eval_dir=param(lambda: MODELS_FOLDER),
+        allow_missing=param(
+            lambda: "--allow-missing" if PLAN.config.allow_missing else "--no-allow-missing"
+        ),
+        custom_metrics=param(lambda: PLAN.config.custom_metrics or ""),
     shell:
-        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q} --eval-dir={params.eval_dir:q} --manifest={params.manifest:q}"
-        " --index={input.index:q} --output-dir={params.output_dir:q} {params.allow_missing}"
+        " --index={params.index:q} --output-dir={params.output_dir:q} {params.allow_missing}"
         " --custom-metrics={params.custom_metrics:q}"

@@ -1,12 +1,10 @@
 # The benchmark is read and checked once; every evaluation then loads the index in milliseconds.
-# Rules that read the index must not mark it ancient(): Snakemake 9.27 would drop the jobs that
-# depend on it (snakemake#4166).
 rule index_benchmark:
     input:
-        files=ancient(local(benchmark_files)),
-        fingerprint="results/.state/benchmark.json",
+        started,
     output:
-        index="results/benchmark/index.npz",
+        index=files_of("index")[0],
+        record=recorded("index"),
     log:
         "results/logs/index_benchmark.log",
     benchmark:
@@ -18,7 +16,9 @@ rule index_benchmark:
     params:
         python=python,
         script=script("index_benchmark"),
-        benchmark_dir=lambda wildcards: str(PLAN.config.benchmark_dir),
+        fingerprint=fingerprint("benchmark"),
+        benchmark_dir=param(lambda: PLAN.config.benchmark_dir),
     shell:
-        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
-        " --benchmark-dir={params.benchmark_dir:q} --index={output.index:q}"
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
+        " --record={output.record:q} --benchmark-dir={params.benchmark_dir:q}"
+        " --index={output.index:q}"

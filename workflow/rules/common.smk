@@ -1,4 +1,5 @@
 # Shared by all rules: the plan of the sweep, and functions that look up files in it.
+import functools
 import gc
 
 from snakemake.logging import logger
@@ -7,7 +8,7 @@ from benchmark_eval.core.errors import unwritable
 from benchmark_eval.inputs.config import normalise_config, require_unique_keys
 from benchmark_eval.pipeline import snakemake_compat
 from benchmark_eval.pipeline.fingerprints import require_same_package
-from benchmark_eval.pipeline.outdated import hold, remove_outdated
+from benchmark_eval.pipeline.outdated import hold, results_of
 from benchmark_eval.pipeline.plan import load_plan, not_evaluated
 
 # Imported modules stay in memory. Freezing them keeps the garbage collector from scanning them again
@@ -36,9 +37,22 @@ def call(function, *args):
         raise workflow_error(error) from None
 
 
+def call_or_stop(function, *args):
+    """Call a library function in an input function; its errors stop Snakemake.
+
+    Snakemake would print any other exception of an input function with a traceback.
+    """
+    try:
+        return function(*args)
+    except BenchmarkEvalError as error:
+        logger.error(str(error))
+        raise SystemExit(1) from None
+
+
 RESULTS = on_disk("results")
 STATE = on_disk("results/.state")
 MODELS_FOLDER = on_disk("results/models")
+INDEX = on_disk("results/benchmark/index.npz")
 LOGS_FOLDER = on_disk("results/logs/evaluate_model")
 REPORT = on_disk("results/aggregated/report.md")
 
@@ -47,14 +61,27 @@ try:
     if PLANS or snakemake_compat.runs_elsewhere(workflow):
         require_same_package()
     require_unique_keys(snakemake_compat.config_files(workflow))
-    CONFIG = normalise_config(config)
-    # do not rewrite the fingerprints while another process uses them: its jobs were planned with them
-    HELD = PLANS and (bool(CONFIG.unset()) or hold(STATE))
-    PLAN = load_plan(CONFIG, RESULTS, main=HELD, log=logger.info)
+    PLAN = load_plan(normalise_config(config), RESULTS, main=PLANS, log=logger.info)
 except BenchmarkEvalError as error:
     raise workflow_error(error) from None
 except UnicodeEncodeError as error:
     raise workflow_error(unwritable(error)) from None
+
+
+@functools.cache
+def start():
+    """Called by all input functions: the first call of a run that starts jobs writes its plan.
+
+    Dry runs and queries (--summary, --report, --touch, ...) write nothing.
+    """
+    call_or_stop(PLAN.require_set)
+    if PLANS and snakemake_compat.chooses_jobs(workflow):
+        call_or_stop(PLAN.require_own_results)
+        for line in PLAN.why_outdated():
+            logger.info(line)
+    if PLANS and snakemake_compat.starts_jobs(workflow):
+        call_or_stop(hold, STATE)
+        call_or_stop(PLAN.write)
 
 
 # Model names contain no slash; the plan checks whether a model is in the manifest. A pattern of all
@@ -63,10 +90,10 @@ wildcard_constraints:
     model="[^/]+",
 
 
-# Every job is a shell command that runs a script of workflow/scripts with this Python. Params that
-# are functions of input do not trigger a rerun, so moving the environment or cloning the repository
-# again does not either. Modification times of scripts, which trigger reruns of script: jobs, are not
-# compared.
+# Every job is a shell command that runs a script of workflow/scripts with this Python. All params are
+# functions of input: Snakemake does not compare them, because fingerprints contain every option that
+# affects a result. So a moved environment, another clone of the repository, or the same data under
+# another path reruns nothing. The user's files are not inputs of rules for the same reason.
 
 
 def python(wildcards, input):
@@ -80,63 +107,141 @@ def script(name):
     return lambda wildcards, input: found
 
 
-# The user's input files. Rules mark them ancient, because fingerprints detect changes of their
-# content, and local, because paths in the config are relative to the working directory even if this
-# workflow is a module with a prefix. Outputs of rules must not be marked ancient.
+def param(function):
+    """A params function that gives the value of ``function()``."""
+    return lambda wildcards, input: function()
 
 
-def benchmark_files(wildcards):
-    return call(PLAN.benchmark_files)
+def fingerprint(part):
+    """A params function that gives the path of the fingerprint of benchmark, sweep or report."""
+    return lambda wildcards, input: str(PLAN.layout.fingerprint(part))
 
 
-def prediction_files(wildcards):
-    return call(PLAN.prediction_files, wildcards.model)
+def predictions_dir(wildcards, input):
+    return str(Path(call(PLAN.prediction_files, wildcards.model)[0]).parent)
 
 
-def manifest_files(wildcards):
-    return call(PLAN.manifest_files)
+# What each job reads from other jobs. Its record decides whether it runs. If its results are up to
+# date, its inputs are ancient: neither their modification times nor a repeated job before it (which
+# gives the same bytes) make it run. Otherwise they must not be ancient, because Snakemake drops jobs
+# behind an ancient input when the maker of the input runs (snakemake#4166). If the command line forces
+# a job, the inputs of jobs after it are not ancient, so that they run too, as usual in Snakemake.
+#
+# The record of the index stands for the index itself: a deleted index is recreated for the jobs that
+# read it, but does not make others run.
 
 
-def summaries(wildcards):
-    call(PLAN.require_set)
-    return [f"results/models/{m}/{m}_summary.json" for m in PLAN.models]
+def recorded(part):
+    """The record of the index, the tables (sweep), the plots or the report."""
+    return f"results/.state/{PLAN.record(part)}"
 
 
-def absent_model_files(wildcards):
-    """Missing output files of evaluations, without the summaries that the tables require anyway.
+def files_of(part):
+    """The files of the index, the tables (sweep), the plots or the report."""
+    return list(map(str, results_of(part, "results", PLAN.config.plot_formats)))
+
+
+def unless_current(rule, current, paths):
+    """The inputs of a job, marked as ancient if its results are up to date."""
+    start()
+    if not PLANS:
+        return paths
+    if current and not snakemake_compat.forces_before(workflow, rule):
+        return [ancient(path) for path in paths]
+    if recorded("index") in paths and not os.path.exists(INDEX):
+        call_or_stop(snakemake_compat.force, workflow, INDEX)
+    return paths
+
+
+def read_by(rule, part, paths):
+    """Input function of the job that makes the tables (sweep), the plots or the report."""
+
+    def inputs(wildcards):
+        current = PLAN.is_current(part) and not (part == "sweep" and PLAN.outdated)
+        return unless_current(rule, current, paths)
+
+    return inputs
+
+
+def read_by_model(path):
+    """Input function of an evaluation, which runs if its model is outdated."""
+
+    def inputs(wildcards):
+        model = wildcards.model
+        call_or_stop(
+            PLAN.prediction_files, model
+        )  # an error if the manifest does not list the model
+        if model in PLAN.outdated:
+            call_or_stop(snakemake_compat.force, workflow, PLAN.layout.summary(model))
+        return unless_current("evaluate_model", model not in unfinished_models(), [path])
+
+    return inputs
+
+
+def started(wildcards):
+    """Input function of a job that reads nothing from other jobs."""
+    start()
+    return []
+
+
+def summaries_of(models):
+    """Paths of the summaries of models."""
+    return [f"results/models/{m}/{m}_summary.json" for m in models]
+
+
+def of_regime(regime):
+    """Input function that gives the summaries of the models of one regime."""
+
+    def inputs(wildcards):
+        start()
+        return summaries_of(PLAN.of_regime(regime))
+
+    return inputs
+
+
+@functools.cache
+def absent():
+    """Missing output files of evaluations, with the model of each.
 
     Files that exist need not be requested: an evaluation that reruns writes all its files.
     Requesting every file would cost Snakemake one second per thousand models.
     """
-    call(PLAN.require_set)
     # These paths include the prefix of a module. local() keeps Snakemake from adding it again:
     # before version 9.26, format() drops its own mark.
-    paths = map(str, rules.evaluate_model.output)
     return [
-        local(path.format(model=model))
-        for path in paths
+        (local(path.format(model=model)), model)
+        for path in map(str, rules.evaluate_model.output)
         for model in PLAN.models
         if not os.path.exists(path.format(model=model))
     ]
 
 
-def summaries_of(regime):
-    """Return an input function that gives the summaries of the models of one regime."""
+def absent_model_files(wildcards):
+    start()
+    return [path for path, _ in absent()]
 
-    def of_regime(wildcards):
-        call(PLAN.require_set)
-        return [f"results/models/{m}/{m}_summary.json" for m in PLAN.of_regime(regime)]
 
-    return of_regime
+@functools.cache
+def unfinished_models():
+    """Models whose results are not up to date or not complete."""
+    return {*PLAN.outdated, *(model for _, model in absent())}
+
+
+def shown_in(category):
+    """Category of a file in Snakemake's reports, which must not show results of an earlier run.
+
+    Snakemake calls the function that is returned only when it creates a report.
+    """
+
+    def unless_outdated(wildcards):
+        call_or_stop(PLAN.require_current)
+        return category
+
+    return unless_outdated
 
 
 def require_runnable(models):
-    """Stop before the first job if another process uses the results or a cluster cannot run it."""
-    if not HELD:
-        raise WorkflowError(
-            f"another Snakemake process is using {RESULTS}; nothing was run. "
-            "Wait until it has finished (dry runs count too), then run again"
-        )
+    """Stop before the first job if a cluster cannot run it."""
     call(snakemake_compat.require_cluster_can, workflow, models)
 
 

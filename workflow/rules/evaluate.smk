@@ -1,10 +1,8 @@
-# One model on all splits. Modification times of prediction files are ignored: the fingerprint
-# contains their digests, those of the benchmark and the scoring code, and the options.
+# One model on all splits. Its fingerprint contains the digests of its predictions, of the benchmark and
+# of the scoring code, and the options.
 rule evaluate_model:
     input:
-        predictions=ancient(local(prediction_files)),
-        index="results/benchmark/index.npz",
-        fingerprint="results/.state/models/{model}.json",
+        index_record=read_by_model(recorded("index")),
     output:
         summary="results/models/{model}/{model}_summary.json",
         table="results/models/{model}/{model}_summary.csv",
@@ -13,6 +11,7 @@ rule evaluate_model:
         detections=(
             "results/models/{model}/{model}_detections.csv" if PLAN.config.detections else []
         ),
+        record="results/.state/models/{model}.made",
     log:
         "results/logs/evaluate_model/{model}.log",
     benchmark:
@@ -24,16 +23,19 @@ rule evaluate_model:
     params:
         python=python,
         script=script("evaluate_model"),
-        predictions_dir=lambda wildcards, input: str(Path(input.predictions[0]).parent),
-        output_dir=lambda wildcards, output: str(Path(output.summary).parent),
-        splits=list(PLAN.config.splits),
-        iou=PLAN.config.iou,
-        engine=PLAN.config.engine,
-        on_invalid=PLAN.config.on_invalid,
-        detections="--detections" if PLAN.config.detections else "--no-detections",
+        index=param(lambda: INDEX),
+        fingerprint=lambda wildcards, input: PLAN.layout.model_fingerprint(wildcards.model),
+        predictions_dir=predictions_dir,
+        output_dir=lambda wildcards, input, output: str(Path(output.summary).parent),
+        splits=param(lambda: list(PLAN.config.splits)),
+        iou=param(lambda: PLAN.config.iou),
+        engine=param(lambda: PLAN.config.engine),
+        on_invalid=param(lambda: PLAN.config.on_invalid),
+        detections=param(lambda: "--detections" if PLAN.config.detections else "--no-detections"),
     shell:
-        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
-        " --index={input.index:q} --predictions-dir={params.predictions_dir:q}"
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
+        " --record={output.record:q}"
+        " --index={params.index:q} --predictions-dir={params.predictions_dir:q}"
         " --output-dir={params.output_dir:q} --model-name={wildcards.model:q}"
         " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
         " --on-invalid {params.on_invalid} {params.detections}"

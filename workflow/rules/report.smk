@@ -4,21 +4,20 @@ from benchmark_eval.report.captions import PLOTS
 
 rule plot_sweep:
     input:
-        aggregated="results/aggregated/aggregated.json",
-        tables_record=rules.aggregate.output.record,
-        fingerprint="results/.state/report.json",
+        aggregated=read_by("plot_sweep", "plots", files_of("sweep")[:1]),
+        tables_record=read_by("plot_sweep", "plots", [recorded("sweep")]),
     output:
         [
             report(
                 f"results/plots/{plot.name}.{kind}",
                 caption=f"../report/{plot.name}.rst",
-                category=plot.question,
+                category=shown_in(plot.question),
                 labels={"plot": plot.title, "format": kind},
             )
             for plot in PLOTS
             for kind in PLAN.config.plot_formats
         ],
-        record=f"results/.state/{PLAN.record('plots')}",
+        record=recorded("plots"),
     log:
         "results/logs/plot_sweep.log",
     benchmark:
@@ -30,28 +29,28 @@ rule plot_sweep:
     params:
         python=python,
         script=script("plot_sweep"),
-        output_dir=lambda wildcards, output: str(Path(output[0]).parent),
-        formats=list(PLAN.config.plot_formats),
+        fingerprint=fingerprint("report"),
+        output_dir=lambda wildcards, input, output: str(Path(output[0]).parent),
+        formats=param(lambda: list(PLAN.config.plot_formats)),
     shell:
-        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q} --aggregated={input.aggregated:q}"
         " --output-dir={params.output_dir:q} --formats {params.formats}"
 
 
 rule report:
     input:
-        aggregated="results/aggregated/aggregated.json",
-        tables_record=rules.aggregate.output.record,
-        plots=rules.plot_sweep.output,
-        fingerprint="results/.state/report.json",
+        aggregated=read_by("report", "report", files_of("sweep")[:1]),
+        tables_record=read_by("report", "report", [recorded("sweep")]),
+        plots=read_by("report", "report", [*files_of("plots"), recorded("plots")]),
     output:
         text=report(
             "results/aggregated/report.md",
             caption="../report/report.rst",
-            category="Report",
+            category=shown_in("Report"),
             labels={"plot": "Report of the sweep", "format": "md"},
         ),
-        record=f"results/.state/{PLAN.record('report')}",
+        record=recorded("report"),
     log:
         "results/logs/report.log",
     benchmark:
@@ -63,9 +62,10 @@ rule report:
     params:
         python=python,
         script=script("report"),
-        output_dir=lambda wildcards, output: str(Path(output.text).parent),
-        plot_format=PLAN.config.plot_formats[0],
+        fingerprint=fingerprint("report"),
+        output_dir=lambda wildcards, input, output: str(Path(output.text).parent),
+        plot_format=param(lambda: PLAN.config.plot_formats[0]),
     shell:
-        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q} --aggregated={input.aggregated:q}"
         " --output-dir={params.output_dir:q} --plot-format={params.plot_format}"

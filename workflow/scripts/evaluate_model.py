@@ -5,7 +5,15 @@ import argparse
 from benchmark_eval.pipeline.jobs import evaluate_model
 
 parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-for name in ("index", "predictions-dir", "output-dir", "model-name", "fingerprint", "log"):
+for name in (
+    "index",
+    "predictions-dir",
+    "output-dir",
+    "model-name",
+    "fingerprint",
+    "record",
+    "log",
+):
     parser.add_argument(f"--{name}", required=True)
 for name in ("engine", "on-invalid"):
     parser.add_argument(f"--{name}", required=True)

@@ -1,0 +1,67 @@
+"""Names of the records in the state folder of the workflow, and whether results match them.
+
+The workflow writes two kinds of files to ``results/.state``. A fingerprint (``sweep.json``) has the
+digests of what results should be computed from. A record (``sweep.<digest>.made``) is written by
+the job that computed them; its name contains the digest of the fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.problems import Problem
+
+FINGERPRINT_OF = {"index": "benchmark", "sweep": "sweep", "plots": "report", "report": "report"}
+"""The fingerprint of each set of results: the index, the tables (sweep), the plots, the report."""
+STATE = ".state"
+SUFFIX = ".made"
+UNPLANNED = "unplanned"
+"""Replaces the digest in the name of a record if there is no fingerprint."""
+_DIGITS = 16
+
+
+def record_name(part: str, digest: str | None) -> str:
+    """Name of the record of a set of results; ``digest`` is that of its fingerprint."""
+    return f"{part}.{digest[:_DIGITS] if digest else UNPLANNED}{SUFFIX}"
+
+
+def file_digest(path: str | Path) -> str | None:
+    """SHA-256 (hex) of a small file; None if it cannot be read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def current_record(state: Path, part: str) -> Path:
+    """Path of the record that matches the fingerprint in ``state``, whether it exists or not."""
+    return state / record_name(part, file_digest(state / f"{FINGERPRINT_OF[part]}.json"))
+
+
+def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
+    """A problem if ``path`` was computed from other inputs than those that were last planned.
+
+    ``results`` is the results folder of the workflow, ``path`` a file or folder of ``part`` in it.
+    None also if the workflow did not make it.
+    """
+    state = results / STATE
+    fingerprint = state / f"{FINGERPRINT_OF[part]}.json"
+    if not fingerprint.is_file() or current_record(state, part).exists():
+        return None
+    return Problem(
+        "earlier-run",
+        str(path),
+        "results of an earlier run",
+        f"results computed from the inputs, options and code in {fingerprint}",
+        cause="the last run of snakemake did not finish: run it again",
+    )
+
+
+def require_last_run(aggregated: str | Path) -> None:
+    """Raise InputError if the ``aggregated.json`` of the workflow is from an earlier run."""
+    path = Path(aggregated)
+    problem = from_earlier_run(path.parent.parent, "sweep", path)
+    if problem is not None:
+        raise InputError([problem])
