@@ -1,6 +1,7 @@
 """Each warning fires on a file with its mistake, gives the evidence, and on no valid file."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,7 @@ from benchmark_eval.scoring.diagnostics import (
 )
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
-from benchmark_eval.scoring.evaluate import Options, evaluate
+from benchmark_eval.scoring.evaluate import Options, evaluate, run_evaluation
 from benchmark_eval.synthetic import make_synthetic
 
 
@@ -349,6 +350,69 @@ def test_unknown_ids_are_explained_by_a_shift_of_all_ids(tree, tmp_path, split, 
     assert error.value.problems == problems
 
 
+EXTREME = [-(2**63), -7, -3, -1, 0, 2, 10**9, 2**53 + 1, 2**63 - 1]
+"""Ids from which no size of an array may be taken, ascending."""
+
+
+def spread(ids):
+    """Other ids in the same order: negative ones first, very large ones last."""
+    ids = sorted(ids)
+    middle = range(10, 10 + 3 * (len(ids) - len(EXTREME)), 3)
+    return dict(zip(ids, [*EXTREME[:6], *middle, *EXTREME[6:]], strict=True))
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_negative_and_very_large_ids_change_nothing(tree, tmp_path, shifted):
+    """Ids of categories, images and annotations in the same order give the same results."""
+    benchmark, directory, model = tree
+    shutil.copytree(directory, tmp_path / "b")
+    shutil.copytree(model, tmp_path / "p")
+    categories = spread(benchmark.categories.ids.tolist())
+    images = {}
+    for split in TEST_SPLITS:
+        images[split] = spread(benchmark.split(split).image_ids.tolist())
+        path = tmp_path / "b/detection/annotations_coco" / f"{split}.json"
+        content = json.loads(path.read_text())
+        numbers = spread(note["id"] for note in content["annotations"])
+        for image in content["images"]:
+            image["id"] = images[split][image["id"]]
+        for note in content["annotations"]:
+            note["id"] = numbers[note["id"]]
+            note["image_id"] = images[split][note["image_id"]]
+            note["category_id"] = categories[note["category_id"]]
+        for category in content["categories"]:
+            category["id"] = categories[category["id"]]
+        path.write_text(json.dumps(content))
+        path = tmp_path / "p" / f"{split}_predictions.json"
+        records = json.loads(path.read_text())
+        for entry in records:
+            entry["image_id"] = images[split][entry["image_id"]]
+            entry["category_id"] = categories[entry["category_id"]]
+        path.write_text(json.dumps(records))
+    path = tmp_path / "b/detection/annotations_coco/train.json"
+    content = json.loads(path.read_text())
+    for note in (*content["annotations"], *content["categories"]):
+        key = "category_id" if "category_id" in note else "id"
+        note[key] = categories[note[key]]
+    path.write_text(json.dumps(content))
+    if shifted:  # each id of a trained species as its place among them, from 0
+        place = {categories[i]: n for n, i in enumerate(trained(benchmark))}
+        path = tmp_path / "p" / "iid_test_predictions.json"
+        records = json.loads(path.read_text())
+        for entry in records:
+            entry["category_id"] = place[entry["category_id"]]
+        path.write_text(json.dumps(records))
+        loaded = load_benchmark(tmp_path / "b")
+        problems = problems_of(path, loaded, "iid_test")
+        assert "if category_id numbers the 65 trained species from 0" in problems[0].cause
+        return
+    before = run_evaluation(directory, model, quiet=True)["per_split"]
+    after = run_evaluation(tmp_path / "b", tmp_path / "p", quiet=True)["per_split"]
+    for split in TEST_SPLITS:
+        renamed = {str(categories[int(k)]): v for k, v in before[split]["per_species"].items()}
+        assert after[split] == {**before[split], "per_species": renamed}
+
+
 def test_one_unknown_id_is_not_explained_by_a_shift(tree, tmp_path):
     benchmark, _, model = tree
     for split in TEST_SPLITS:
@@ -552,7 +616,7 @@ def sizable(tmp_path_factory):
     write_split(folder, "iid_test", [[i, 1, [1, 1, 9, 9]] for i in range(1, N + 1)], listed=[1])
     write_taxonomy(folder, [1])
     benchmark = load_benchmark(folder)
-    nothing = OutOfVocabulary(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0)))
+    nothing = OutOfVocabulary(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0, 0)))
 
     def made(sizes, specimens, image, boxes, score):
         truth = replace(benchmark.split("iid_test"), sizes=sizes, boxes=specimens)

@@ -30,16 +30,16 @@ def shifted_ids(evidence: Evidence) -> Iterator[str]:
         return  # no detection can be correctly identified there
     categories = evidence.benchmark.categories
     row, at = evidence.best_pairs
-    ids, true = categories.ids[evidence.best.category], evidence.sampled_truth.category[at]
+    species, true = evidence.best.category, evidence.sampled_truth.category[at]
 
     def correct(read: Ints) -> Bools:
-        """Whether each best detection is correctly identified if its id is ``read``."""
-        out = np.zeros(len(ids), np.bool_)
-        out[row[read[row] == categories.ids[true]]] = True
+        """Whether each best detection is correctly identified if its species is ``read``."""
+        out = np.zeros(len(species), np.bool_)
+        out[row[read[row] == true]] = True
         return out
 
-    as_is = correct(ids)
-    readings = _readings_of_ids(ids, evidence.benchmark)
+    as_is = correct(species)
+    readings = _readings_of_ids(categories.ids[species], evidence.benchmark)
     corrects = [correct(read) for read, _ in readings]
     best = max(range(len(readings)), key=lambda i: int(corrects[i].sum()))
     if explains(corrects[best], as_is):
@@ -51,18 +51,30 @@ def shifted_ids(evidence: Evidence) -> Iterator[str]:
 
 
 def _readings_of_ids(ids: Ints, benchmark: Benchmark) -> list[tuple[Ints, str]]:
-    """Other readings of ``ids``, with a description; -1 for ids without a meaning."""
+    """Other readings of ``ids`` as rows of ``Categories`` (-1: no category), with a description."""
     categories = benchmark.categories
-    trained = categories.ids[categories.n_train_images > 0]
+    trained = np.flatnonzero(categories.n_train_images > 0)
+
+    def numbered(rows: Ints, first: int) -> Ints:
+        """The species that an id means if ids number ``rows`` from ``first``."""
+        place = ids - first
+        inside = (ids >= first) & (place < len(rows))
+        return np.where(inside, rows[np.where(inside, place, 0)], -1)
+
     readings = [
-        (ids + 1, "if 1 is added to every category_id: likely 0-based ids"),
-        (ids - 1, "if 1 is subtracted from every category_id: likely ids shifted by one"),
+        (
+            categories.rows_of(ids + 1),
+            "if 1 is added to every category_id: likely 0-based ids",
+        ),
+        (
+            categories.rows_of(ids - 1),
+            "if 1 is subtracted from every category_id: likely ids shifted by one",
+        ),
     ]
     if 0 < len(trained) < len(categories.ids):
-        padded = np.r_[trained, np.full(int(categories.ids.max()) + 2, -1)]
         readings += [
             (
-                padded[np.clip(ids - first, -1, len(padded) - 1)],
+                numbered(trained, first),
                 f"if category_id numbers the {len(trained)} trained species from {first}: likely "
                 "class indices of the model instead of the benchmark's ids",
             )
@@ -82,11 +94,12 @@ def shift_of_unknown_ids(
     """
     evidence = Evidence(predictions, benchmark.split(split), benchmark)
     cause = next(shifted_ids(evidence), "")
-    trained = benchmark.categories.ids[benchmark.categories.n_train_images > 0]
+    # row -1, of ids without a category, is the last one
+    trained = np.r_[benchmark.categories.n_train_images > 0, False]
     if not cause and len(ids) >= MIN_SCORES:
-        as_is = int(np.isin(ids, trained).sum())
+        as_is = int(np.count_nonzero(trained[benchmark.categories.rows_of(ids)]))
         tried = [
-            (int(np.isin(read, trained).sum()), words)
+            (int(np.count_nonzero(trained[read])), words)
             for read, words in _readings_of_ids(ids, benchmark)
         ]
         (most, words), (second, _) = sorted(tried, reverse=True)[:2]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark_eval.core.arrays import Floats, Ints
+from benchmark_eval.core.arrays import record_hashes
 from benchmark_eval.core.text import counted, percent
-from benchmark_eval.scoring.diagnostics.evidence import Evidence, joined
+from benchmark_eval.scoring.diagnostics.evidence import Evidence
 
 MAX_TIED = 0.2
 """Smallest probability of equal scores of two detections at which AP depends on the file order.
@@ -35,7 +34,6 @@ EDGE_FRACTION = 0.025
 EDGE_STEP = 0.8
 """... and the ratio to the mean of the next three twentieths. Scores without a threshold thin out
 towards the end of their range."""
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def tied_scores(evidence: Evidence) -> Iterator[str]:
@@ -63,14 +61,13 @@ def tied_scores(evidence: Evidence) -> Iterator[str]:
 
 def score_threshold(evidence: Evidence) -> Iterator[str]:
     """Scores that end above zero, as after a confidence threshold."""
-    kept, rest = evidence.predictions, evidence.predictions.out_of_vocabulary
-    score = joined(kept.score, rest.score)
+    image, score = evidence.everything.image, evidence.everything.score
     n = len(score)
     least, most = float(score.min(initial=1.0)), float(score.max(initial=0.0))
     if n < MIN_DETECTIONS or least < MIN_SCORE_THRESHOLD or most == least:
         return
     edge, near = (int(np.count_nonzero(score <= least + k * (most - least) / 20)) for k in (1, 4))
-    per_image = np.bincount(joined(kept.image, rest.image), minlength=len(evidence.truth.image_ids))
+    per_image = np.bincount(image, minlength=len(evidence.truth.image_ids))
     full = int(np.count_nonzero(per_image == per_image.max()))
     if edge < max(MIN_AT_EDGE, EDGE_FRACTION * n, EDGE_STEP * (near - edge) / 3):
         return
@@ -84,14 +81,6 @@ def score_threshold(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _mixed(columns: Sequence[Ints | Floats]) -> NDArray[np.uint64]:
-    """Hash of each record: equal for equal records, almost never for others."""
-    mixed = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
-    return mixed
-
-
 def repeated(evidence: Evidence) -> Iterator[str]:
     """Detections that occur more than once in the file."""
     predictions = evidence.predictions
@@ -100,11 +89,11 @@ def repeated(evidence: Evidence) -> Iterator[str]:
     # of 51 in 51,000, the fewest that are reported, an eighth misses all in 0.1 % of cases
     part = np.arange(len(predictions))
     if len(predictions) > LARGE:
-        part = np.flatnonzero(_mixed(columns[:3]) >> np.uint64(61) == 0)
-    hashes = np.sort(_mixed([column[part] for column in columns]))
+        part = np.flatnonzero(record_hashes(columns[:3]) >> np.uint64(61) == 0)
+    hashes = np.sort(record_hashes([column[part] for column in columns]))
     if not (hashes[1:] == hashes[:-1]).any():
         return
-    order = np.argsort(_mixed(columns), kind="stable")
+    order = np.argsort(record_hashes(columns), kind="stable")
     same = np.ones(len(order) - 1, np.bool_)
     for column in columns:
         same &= column[order[1:]] == column[order[:-1]]
