@@ -22,7 +22,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 
 # everything that zipfile and numpy raise on damaged or foreign files
 _BROKEN = (
@@ -50,7 +50,10 @@ _CATEGORY_ARRAYS = (
     "n_train_objects",
 )
 _CATEGORY_TEXTS = ("names", "genera", "distance_band", "target_band")
-_SPLIT_ARRAYS = ("image_ids", "sizes", "listed", "image", "category", "boxes", "area", "crowd")
+_SPLIT_ARRAYS = (
+    *("image_ids", "sizes", "listed", "image", "category", "boxes", "area", "crowd"),
+    "file_order",
+)
 
 
 def _texts(values: Sequence[str]) -> NDArray[np.uint8]:

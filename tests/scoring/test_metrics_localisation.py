@@ -44,8 +44,12 @@ def test_hand_computed_calibration():
 
 @pytest.mark.parametrize(
     ("confidence", "which"),
-    # the third inner edge of linspace is 0.30000000000000004: 0.3 is below it
-    [(0.0, 0), (0.1, 1), (0.3, 2), (0.30000000000000004, 3), (0.5, 5), (0.9, 9), (1.0, 9)],
+    # the third inner edge of linspace is 0.30000000000000004: 0.3 is below it; so are 0.6 and 0.7
+    [
+        *((0.0, 0), (0.1, 1), (0.2, 2), (0.3, 2), (0.30000000000000004, 3), (0.4, 4), (0.5, 5)),
+        *((0.6, 5), (0.6000000000000001, 6), (0.7, 6), (0.7000000000000001, 7), (0.8, 8)),
+        *((0.9, 9), (1.0, 9)),
+    ],
 )
 def test_a_bin_includes_its_lower_edge(confidence, which):
     found = score([[1, 1, A]], [[1, 1, A, confidence]])["calibration"]

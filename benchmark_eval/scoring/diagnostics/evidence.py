@@ -97,6 +97,10 @@ class Evidence:
         known &= (boxes[:, 2] > 0) & (boxes[:, 3] > 0)
         return self._fits_of(known, boxes, self.best.image, self.sampled_truth)
 
+    def fits_on(self, image: Ints) -> Bools:
+        """Whether each best detection fits a specimen of another image (row; -1: of none)."""
+        return self._fits_of(image >= 0, self.best.boxes, image, on_images(self.truth, image))
+
     def fits_in(self, other: SplitTruth) -> Bools:
         """Whether each best detection fits a specimen of another split under the same image id."""
         image = rows_of_images(self.truth.image_ids[self.best.image], other)
@@ -116,6 +120,12 @@ def ready(image: Ints, category: Ints, boxes: Floats, score: Floats) -> Detectio
     none = np.zeros(len(image), np.int64)
     area = boxes[:, 2] * boxes[:, 3]
     return Detections(image, category, boxes, area, score, none, none, none, none)
+
+
+def numbered(ids: Ints, rows: Ints, first: int) -> Ints:
+    """The row that each id means if ids number ``rows`` from ``first``; -1 outside."""
+    inside = (ids >= first) & (ids - first < len(rows))
+    return np.where(inside, rows[np.where(inside, ids - first, 0)], -1)
 
 
 def explains(otherwise: Bools, as_is: Bools) -> bool:

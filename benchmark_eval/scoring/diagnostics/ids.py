@@ -12,7 +12,8 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted, percent
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.predictions import CheckedPredictions, Predictions
-from benchmark_eval.scoring.diagnostics.evidence import Evidence, explains
+from benchmark_eval.scoring.diagnostics.boxes import image_positions
+from benchmark_eval.scoring.diagnostics.evidence import Evidence, explains, numbered
 from benchmark_eval.scoring.diagnostics.scores import MIN_SCORES
 
 HELD_OUT_FRACTION = 0.005
@@ -54,13 +55,6 @@ def _readings_of_ids(ids: Ints, benchmark: Benchmark) -> list[tuple[Ints, str]]:
     """Other readings of ``ids`` as rows of ``Categories`` (-1: no category), with a description."""
     categories = benchmark.categories
     trained = np.flatnonzero(categories.n_train_images > 0)
-
-    def numbered(rows: Ints, first: int) -> Ints:
-        """The species that an id means if ids number ``rows`` from ``first``."""
-        place = ids - first
-        inside = (ids >= first) & (place < len(rows))
-        return np.where(inside, rows[np.where(inside, place, 0)], -1)
-
     readings = [
         (
             categories.rows_of(ids + 1),
@@ -74,7 +68,7 @@ def _readings_of_ids(ids: Ints, benchmark: Benchmark) -> list[tuple[Ints, str]]:
     if 0 < len(trained) < len(categories.ids):
         readings += [
             (
-                numbered(trained, first),
+                numbered(ids, trained, first),
                 f"if category_id numbers the {len(trained)} trained species from {first}: likely "
                 "class indices of the model instead of the benchmark's ids",
             )
@@ -114,42 +108,76 @@ def shift_of_unknown_ids(
 def with_likely_causes(
     checked: CheckedPredictions, benchmark: Benchmark, split: str
 ) -> tuple[Problem, ...]:
-    """The problems of a file, with the likely cause of unknown category ids."""
+    """The problems of a file, with the likely cause of unknown image and category ids."""
     problems = checked.problems
-    if not any(problem.kind == "category-id-unknown" for problem in problems):
-        return problems
-    cause = shift_of_unknown_ids(checked.predictions, checked.category_ids, benchmark, split)
-    if not cause:
-        return problems
+    kinds = {problem.kind for problem in problems}
+    causes: dict[str, str] = {}
+    if "category-id-unknown" in kinds:
+        causes["category-id-unknown"] = shift_of_unknown_ids(
+            checked.predictions, checked.category_ids, benchmark, split
+        )
+    if "image-id-unknown" in kinds:
+        evidence = Evidence(checked.predictions, benchmark.split(split), benchmark)
+        cause = next(image_positions(evidence), "")
+        causes["image-id-unknown"] = f"{cause}; every record is affected" if cause else ""
     return tuple(
-        replace(problem, cause=cause)
-        if problem.kind == "category-id-unknown" and problem.times == 1
+        replace(problem, cause=causes[problem.kind])
+        if causes.get(problem.kind) and problem.times == 1
         else problem
         for problem in problems
     )
 
 
-def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
-    """Number of detections of species without training images, and their category ids."""
+def detections_without_training(evidence: Evidence, *, listed: bool) -> tuple[int, list[int]]:
+    """Number of detections of species without training images, and their category ids.
+
+    With ``listed``, of the species that train.json lists nevertheless, else of all others.
+    """
     categories = evidence.benchmark.categories
-    untrained = categories.n_train_images <= 0
-    if untrained.all():
+    without = categories.n_train_images <= 0
+    if without.all():
         return 0, []  # no training annotations
-    count = np.bincount(evidence.predictions.out_of_vocabulary.category, minlength=len(untrained))
-    count += np.bincount(evidence.predictions.category, minlength=len(untrained))
-    return int(count[untrained].sum()), categories.ids[untrained & (count > 0)].tolist()
+    train = evidence.benchmark.splits.get("train")
+    if train is not None:
+        in_train = np.isin(np.arange(len(without)), train.listed)
+        without &= in_train if listed else ~in_train
+    elif listed:
+        return 0, []
+    count = np.bincount(evidence.everything.category, minlength=len(without))
+    return int(count[without].sum()), categories.ids[without & (count > 0)].tolist()
+
+
+def _many_without_training(evidence: Evidence, *, listed: bool) -> tuple[str, str]:
+    """Their percentage and ids as text; ("", "") if they are few."""
+    count, ids = detections_without_training(evidence, listed=listed)
+    n = len(evidence.everything)
+    if not count or count < HELD_OUT_FRACTION * n:
+        return "", ""
+    return percent(count, n), ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
 
 
 def held_out_ids(evidence: Evidence) -> Iterator[str]:
-    """Many detections of species without training images."""
-    count, ids = held_out_detections(evidence)
-    n = len(evidence.predictions) + len(evidence.predictions.out_of_vocabulary)
-    if count and count >= HELD_OUT_FRACTION * n:
-        shown = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
+    """Many detections of species that train.json does not list."""
+    share, ids = _many_without_training(evidence, listed=False)
+    if share:
         yield (
-            f"{percent(count, n)} of detections are of species without training images "
-            f"(category_id {shown}): likely shifted ids, class indices of the model, or a model "
+            f"{share} of detections are of species without training images "
+            f"(category_id {ids}): likely shifted ids, class indices of the model, or a model "
             "trained on more than the train split"
+        )
+
+
+def untrained_species(evidence: Evidence) -> Iterator[str]:
+    """Many detections of species that train.json lists, but has no annotation of.
+
+    Their ids are those of the file. Training on train.json teaches a detector never to predict
+    them, so it learned them from other annotations.
+    """
+    share, ids = _many_without_training(evidence, listed=True)
+    if share:
+        yield (
+            f"{share} of detections are of species that train.json lists, but has no annotation "
+            f"of (category_id {ids}): likely a model trained on other annotations than train.json"
         )
 
 
