@@ -101,7 +101,7 @@ def _capped(evidence: Evidence) -> bool:
     """Whether half of the images with detections have the same, largest number of them."""
     per_image = np.bincount(evidence.everything.image, minlength=len(evidence.truth.image_ids))
     full = int(np.count_nonzero(per_image == per_image.max()))
-    return 2 * full >= np.count_nonzero(per_image)
+    return 2 * full >= int(np.count_nonzero(per_image))
 
 
 def no_low_scores(evidence: Evidence) -> Iterator[str]:
