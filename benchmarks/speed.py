@@ -26,6 +26,10 @@ from coco_suites import one_class
 from measure import Cost, environment, median, run
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+from support.extremes import crowd_contest, many_categories, stacks  # noqa: E402
+from support.layout import write_predictions, write_split, write_taxonomy  # noqa: E402
+
 BIN = Path(sys.executable).parent
 YARDSTICK = ROOT / ".yardstick" / "ibbi" / "evaluate" / "_reference_evaluator.py"
 OTHERS = ROOT / ".bench"
@@ -421,6 +425,43 @@ def dense(bench: Bench) -> list[str]:
     ]
 
 
+EXTREMES: dict[str, Callable[[], tuple[list[Any], list[Any]]]] = {
+    "8,000 categories, one of them with 80,000 specimens": lambda: many_categories(8_000, 80_000),
+    "100,000 detections on one image with 1,000 crowd regions": lambda: crowd_contest(
+        100_000, 1_000
+    ),
+    "200,000 detections on 20 stacks of 1,000 specimens with the same box": lambda: stacks(
+        200_000, 20, 1_000
+    ),
+}
+
+
+def extremes(bench: Bench) -> list[str]:
+    """Splits on which a table of categories, regions or specimens would not fit in memory."""
+    lines = []
+    for number, (name, make) in enumerate(EXTREMES.items()):
+        place = bench.scratch / f"extreme{number}"
+        truth, rows = make()
+        write_split(place, "semantic_ood", truth, size=(4000, 4000))
+        write_taxonomy(place, sorted({row[1] for row in truth}))
+        write_predictions(place, "semantic_ood", rows)
+        command = evaluate_command(place, place, bench.output(), "--splits", "semantic_ood")
+        c = run(command, pin=PIN)
+        lines.append(f"| {name} | {len(rows):,} | {c.cpu:.2f} | {c.memory / 1e6:.0f} |")
+        shutil.rmtree(place)
+    return [
+        "## Many categories, crowd regions or identical specimens",
+        "",
+        "Invented splits on which a table of categories by specimens, or of all overlapping pairs, "
+        "would take gigabytes; one run each.",
+        "",
+        "| | detections | CPU (s) | peak memory (MB) |",
+        "|---|---|---|---|",
+        *lines,
+        "",
+    ]
+
+
 def machine() -> list[str]:
     """Machine and package versions."""
     model = ""
@@ -447,6 +488,7 @@ PARTS: dict[str, Callable[[Bench, int], list[str]]] = {
     "stages": lambda bench, _: stages(bench),
     "growth": growth,
     "dense": lambda bench, _: dense(bench),
+    "extremes": lambda bench, _: extremes(bench),
 }
 
 

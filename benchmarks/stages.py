@@ -23,7 +23,7 @@ from benchmark_eval.scoring import evaluate as evaluation  # noqa: E402
 from benchmark_eval.scoring.coco import N_AREAS, Suite, match_coco, score_suite  # noqa: E402
 from benchmark_eval.scoring.detections import order_detections  # noqa: E402
 from benchmark_eval.scoring.matching import localise  # noqa: E402
-from benchmark_eval.scoring.pairs import find_pairs  # noqa: E402
+from benchmark_eval.scoring.pairs import find_matching_pairs  # noqa: E402
 
 mark("imports")
 benchmark_dir, predictions_dir, output_dir = sys.argv[1:]
@@ -37,7 +37,7 @@ mark("reading predictions into columns")
 k = len(benchmark.categories.ids)
 detections = [order_detections(p, k) for p in predictions]
 mark("sorting")
-pairs = [find_pairs(d, t, 0.5) for d, t in zip(detections, truths, strict=True)]
+pairs = [find_matching_pairs(d, t, 0.5) for d, t in zip(detections, truths, strict=True)]
 mark("IoU of all pairs")
 for d, t, p in zip(detections, truths, pairs, strict=True):
     localise(d, t, p, 0.5)

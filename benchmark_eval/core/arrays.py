@@ -73,8 +73,8 @@ def integer_column(column: Floats) -> Ints:
     return column.astype(np.int64)
 
 
-WIDEST_TABLE = 10_000_000
-"""Largest range of ids for which a lookup table is used instead of bisection."""
+TABLE_PER_ID = 8
+"""Entries of a lookup table per id or query up to which it is used instead of bisection."""
 
 
 def rows_of_ids(ids: Ints, queries: Ints) -> Ints:
@@ -82,7 +82,7 @@ def rows_of_ids(ids: Ints, queries: Ints) -> Ints:
     if not len(ids):
         return np.full(len(queries), -1, np.int64)
     span = int(ids[-1]) - int(ids[0])
-    if span > WIDEST_TABLE:
+    if span > TABLE_PER_ID * (len(ids) + len(queries)):
         rows = np.searchsorted(ids, queries).clip(max=len(ids) - 1)
         return np.where(ids[rows] == queries, rows, -1)
     table = np.full(span + 2, -1, np.int64)
@@ -91,6 +91,24 @@ def rows_of_ids(ids: Ints, queries: Ints) -> Ints:
     offset = (queries - ids[0]).view(np.uint64)
     found: Ints = table[np.minimum(offset, np.uint64(span + 1)).view(np.int64)]
     return found
+
+
+def first_of_run(values: Ints | Floats) -> Bools:
+    """True at the first element of each run of equal values."""
+    first = np.ones(len(values), np.bool_)
+    first[1:] = values[1:] != values[:-1]
+    return first
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def record_hashes(columns: Sequence[Ints | Floats]) -> NDArray[np.uint64]:
+    """Hash of each record: equal for records of equal bits, almost never for others."""
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
+    return mixed
 
 
 def finite_boxes(boxes: Floats) -> Bools:

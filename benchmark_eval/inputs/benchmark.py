@@ -57,6 +57,7 @@ class SplitTruth:
     ``image`` (row of ``image_ids``), ``category`` (row of ``Categories``), ``boxes``
     (annotations, 4) x, y, w, h in px, ``area`` in px² and ``crowd`` have one row per annotation.
     ``listed`` holds the rows of ``Categories`` that the split's file lists, ascending.
+    ``file_order`` holds the rows of ``image_ids`` in the order in which the file lists them.
     """
 
     name: str
@@ -68,6 +69,7 @@ class SplitTruth:
     boxes: Floats
     area: Floats
     crowd: Bools
+    file_order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def n_scored(self) -> int:

@@ -60,7 +60,10 @@ _CATEGORY_ARRAYS = (
     "n_train_objects",
 )
 _CATEGORY_TEXTS = ("names", "genera", "distance_band", "target_band")
-_SPLIT_ARRAYS = ("image_ids", "sizes", "listed", "image", "category", "boxes", "area", "crowd")
+_SPLIT_ARRAYS = (
+    *("image_ids", "sizes", "listed", "image", "category", "boxes", "area", "crowd"),
+    "file_order",
+)
 
 
 def _texts(values: Sequence[str]) -> NDArray[np.uint8]:

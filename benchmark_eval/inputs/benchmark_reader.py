@@ -89,6 +89,7 @@ def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
         boxes=raw.boxes[by_image],
         area=raw.area[by_image],
         crowd=raw.crowd[by_image],
+        file_order=np.argsort(order, kind="stable"),
     )
 
 

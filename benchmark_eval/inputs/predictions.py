@@ -37,12 +37,16 @@ from benchmark_eval.protocol import SPECIES_SPLITS
 
 @dataclass(frozen=True, slots=True)
 class OutOfVocabulary:
-    """Detections that no metric uses, as columns like those of ``Predictions``."""
+    """Out-of-vocabulary detections, as columns like those of ``Predictions``.
+
+    ``n_before`` is the number of detections of ``Predictions`` that precede each one in the file.
+    """
 
     image: Ints
     category: Ints
     boxes: Floats
     score: Floats
+    n_before: Ints
 
     def __len__(self) -> int:
         return len(self.score)
@@ -55,8 +59,9 @@ class Predictions:
     ``image`` is a row of ``SplitTruth.image_ids``, ``category`` a row of ``Categories``;
     ``boxes`` is (detections, 4) x, y, w, h in px; ``score`` is in [0, 1].
     ``out_of_vocabulary`` holds detections of categories of the benchmark that the split does not
-    list (iid_test and inat_test only); no metric uses them, ``diagnostics`` does. ``dropped``
-    counts invalid records by reason. ``sha256`` is the digest of the file's bytes as stored.
+    list (iid_test and inat_test only); only ``detection_recall_open_vocabulary`` and
+    ``diagnostics`` use them. ``dropped`` counts invalid records by reason. ``sha256`` is the
+    digest of the file's bytes as stored.
     """
 
     image: Ints
@@ -72,14 +77,16 @@ class Predictions:
         return len(self.score)
 
     def with_out_of_vocabulary(self) -> Predictions:
-        """All detections, out-of-vocabulary ones last."""
+        """All detections in file order, which decides between equal scores."""
         extra = self.out_of_vocabulary
+        if not len(extra):
+            return self
         return replace(
             self,
-            image=np.concatenate([self.image, extra.image]),
-            category=np.concatenate([self.category, extra.category]),
-            boxes=np.concatenate([self.boxes, extra.boxes]),
-            score=np.concatenate([self.score, extra.score]),
+            image=np.insert(self.image, extra.n_before, extra.image),
+            category=np.insert(self.category, extra.n_before, extra.category),
+            boxes=np.insert(self.boxes, extra.n_before, extra.boxes, axis=0),
+            score=np.insert(self.score, extra.n_before, extra.score),
         )
 
     @property
@@ -126,7 +133,7 @@ def _check_values(
         near = ""
         if (unknown == 0).any():
             near = "0-based category ids, or "
-        elif (unknown == known_categories.max(initial=0) + 1).all():
+        elif len(known_categories) and (unknown - 1 == known_categories[-1]).all():
             near = "category ids shifted by one, or "
         add_rows(
             category < 0,
@@ -273,7 +280,11 @@ def check_predictions(
         boxes=columns.boxes[rows],
         score=columns.score[rows],
         out_of_vocabulary=OutOfVocabulary(
-            image[unlisted], category[unlisted], columns.boxes[unlisted], columns.score[unlisted]
+            image[unlisted],
+            category[unlisted],
+            columns.boxes[unlisted],
+            columns.score[unlisted],
+            np.cumsum(keep, dtype=np.int64)[unlisted],
         ),
         dropped=dict(sorted(Counter(invalid.reason.values()).items())),
         file=path.name,

@@ -170,7 +170,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("prediction_density", "boxes_per_image", "detections per image", "Detections per image.", "ratio", 0.0, None, "neither"),
     *_suite("coco", "", "COCO"),
     *_suite("class_agnostic", "class-agnostic ", "benchmark"),
-    Metric("calibration", "ECE", "expected calibration error", "Absolute difference between mean confidence and precision in ten confidence bins, averaged with the number of detections as weight; detections on crowd ignored.", better="lower"),
+    Metric("calibration", "ECE", "expected calibration error", "Absolute difference between mean confidence and precision in ten confidence bins, averaged with the number of detections as weight; detections on crowd ignored. A bin includes its lower edge. As in the benchmark's evaluator, the inner edges are `numpy.linspace(0, 1, 11)[1:-1]`; three of them are just above 0.3, 0.6 and 0.7, so these scores are in the bin below, while 0.1, 0.2, 0.4, 0.5, 0.8 and 0.9 are in the bin above.", better="lower"),
     Metric("calibration", "mean_confidence", "mean confidence", "Mean confidence of true and false positives.", better="neither"),
     _count("calibration", "n_predictions", "true and false positives", "True and false positives (detections on crowd ignored)."),
     _count("hierarchical", "n_matched", "true positives", "Detections matched to a scored specimen."),

@@ -123,16 +123,15 @@ def match_coco(suite: Suite, detections: Detections, truth: SplitTruth, pairs: P
     in file order wins. The overlap with a crowd region is intersection over detection area. The
     cap on detections is applied afterwards by ``score_suite``, with the same result.
     """
-    same_category = (suite.label[pairs.detection] == suite.truth_label[pairs.truth]) & (
-        suite.truth_label[pairs.truth] >= 0
-    )
-    pairs = pairs.subset(same_category & (pairs.overlap >= MATCH_THRESHOLDS[0]))
+    pairs = pairs.subset(pairs.overlap >= MATCH_THRESHOLDS[0])
     return greedy_match(
         pairs,
         pairs.overlap,
         detections.rank,
         detections.image * suite.n_labels + suite.label,
-        len(truth.image),
+        suite.label,
+        suite.truth_label,
+        truth.crowd,
         MATCH_THRESHOLDS,
         truth.crowd | ~in_area_ranges(truth.area),
         last_on_ties=True,
@@ -346,7 +345,7 @@ class _Ranking:
 
         # in range but not counted; counted but out of range
         excess = matched[(matched >= 0) & ~scored]
-        on_crowd = self.slot[match.crowd_matched[t][a]]
+        on_crowd = self.slot[match.crowd_matched(t, a)]
         excess = np.concatenate([excess, on_crowd[on_crowd >= 0]])
         excess = np.sort(excess[self.in_area[a, excess]])
         lacking = place[~self.in_area[a, place]]
@@ -362,12 +361,12 @@ class _Ranking:
         n_tp = np.bincount(label, minlength=self.n_labels)
         begin = np.cumsum(n_tp) - n_tp
         number = np.arange(len(place)) - begin[label]
-        value = (number + 1) / (count + np.spacing(1))
-        width = int(n_tp.max(initial=0))
-        table = np.zeros((self.n_labels, width + 1))
-        table[label, number] = value
+        # each category's values in turn, with a zero for the recalls that it does not reach
+        begin += np.arange(self.n_labels)
+        value = np.zeros(len(place) + self.n_labels)
+        value[begin[label] + number] = (number + 1) / (count + np.spacing(1))
         # interpolate: the highest precision at this or any later true positive
-        table = np.maximum.accumulate(table[:, ::-1], axis=1)[:, ::-1]
-        column = np.minimum(needed - 1, width)
-        curve: Floats = table[np.arange(self.n_labels)[None, :], column]
+        at = begin + np.minimum(needed - 1, n_tp)
+        highest = np.maximum.reduceat(value, at.T.ravel()).reshape(self.n_labels, -1)
+        curve: Floats = np.maximum.accumulate(highest[:, ::-1], axis=1)[:, ::-1].T
         return curve

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Floats, Ints, first_of_run
 from benchmark_eval.inputs.predictions import Predictions
 
 
@@ -96,13 +96,6 @@ def _best_first(score: Floats) -> Ints:
         if (digit != digit[:1]).any():
             order = order[np.argsort(digit[order], kind="stable")]
     return order
-
-
-def first_of_run(values: Ints | Floats) -> Bools:
-    """True at the first element of each run of equal values."""
-    first = np.ones(len(values), np.bool_)
-    first[1:] = values[1:] != values[:-1]
-    return first
 
 
 def place_in_run(group: Ints, order: Ints) -> Ints:

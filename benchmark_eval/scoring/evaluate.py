@@ -57,8 +57,13 @@ from benchmark_eval.scoring.metrics.operating_point import operating_point
 from benchmark_eval.scoring.metrics.per_species import per_species
 from benchmark_eval.scoring.metrics.prediction_density import prediction_density
 from benchmark_eval.scoring.metrics.summary import TruePositiveConfidence, headline, summary
-from benchmark_eval.scoring.pairs import find_pairs
-from benchmark_eval.scoring.split_data import SplitData, agreement, true_positive_table
+from benchmark_eval.scoring.pairs import find_matching_pairs
+from benchmark_eval.scoring.split_data import (
+    SplitData,
+    agreement,
+    band_of_annotations,
+    true_positive_table,
+)
 
 log = logging.getLogger(__name__)
 
@@ -412,7 +417,10 @@ def evaluate_split(
     truth = benchmark.split(split)
     categories = benchmark.categories
     detections = order_detections(predictions, len(categories.ids))
-    pairs = find_pairs(detections, truth, min(float(MATCH_THRESHOLDS[0]), options.iou))
+    # ``ood_by_band`` evaluates the crowd regions of each band apart
+    _, band = np.unique(band_of_annotations(categories, truth), return_inverse=True)
+    min_iou = min(float(MATCH_THRESHOLDS[0]), options.iou)
+    pairs = find_matching_pairs(detections, truth, min_iou, band)
     local = localise(detections, truth, pairs, options.iou)
     data = SplitData(
         categories=categories,

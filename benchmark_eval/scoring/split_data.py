@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark_eval.core.arrays import Bools, Codes, Ints
 from benchmark_eval.inputs.benchmark import Categories, SplitTruth
@@ -47,6 +48,16 @@ def agreement(categories: Categories, predicted: Ints, true: Ints) -> Agreement:
         equal(categories.tribe_code),
         equal(categories.subfamily_code),
     )
+
+
+def band_of_annotations(categories: Categories, truth: SplitTruth) -> NDArray[np.str_]:
+    """Distance band of each annotation; blank if it has none or the split does not list it."""
+    listed = np.zeros(len(categories.ids) + 1, np.bool_)
+    listed[truth.listed] = True
+    of_annotation: NDArray[np.str_] = np.where(listed, [*categories.distance_band, ""], "")[
+        truth.category
+    ]
+    return of_annotation
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The annotation budget of a training condition: distinct images and annotated specimens.
 
 Exact if the condition's training annotations are given, else the expected value over the random
-draw of each species' images from ``train.json``.
+draw of each species' images from ``train.json``. Crowd regions are not trained on: they count in
+neither, and an image with crowd only is never drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from benchmark_eval.core.arrays import Floats
+from benchmark_eval.core.arrays import Floats, first_of_run
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.problems import Problem
@@ -47,17 +48,18 @@ class ExpectedBudgets:
 
     def __init__(self, benchmark: Benchmark) -> None:
         self._known: dict[tuple[str, str], Budget] = {}
-        train = benchmark.train
-        self._train = train
         n_categories = len(benchmark.categories.ids)
         self._is_target = np.array([bool(b) for b in benchmark.categories.target_band], np.float64)
+        self._train = train = benchmark.splits.get("train")
         if train is not None:
-            # rows ascend by image, one per (image, species)
-            self._starts = np.flatnonzero(np.diff(train.image, prepend=-1))
-            self._n_images = np.bincount(train.category, minlength=n_categories).astype(np.float64)
-            objects = np.zeros(n_categories, np.int64)
-            np.add.at(objects, train.category, train.n_objects)
-            self._n_objects = objects
+            self._n_objects = train.scored_per_category(n_categories)
+            # one per (image, species), ascending by image
+            trained = ~train.crowd
+            pairs = np.unique(train.image[trained] * n_categories + train.category[trained])
+            image, self._species = np.divmod(pairs, max(n_categories, 1))
+            self._starts = np.flatnonzero(first_of_run(image))
+            n_images = np.bincount(self._species, minlength=n_categories)
+            self._n_images = n_images.astype(np.float64)
 
     def budget(self, regime: str, k_or_p: str) -> Budget | None:
         """The expected budget of a condition; None without training annotations.
@@ -66,12 +68,14 @@ class ExpectedBudgets:
         1 - product of (1 - fraction) over its species. Specimens of a species that did not draw
         the image are not trained on.
         """
-        if self._train is None or not len(self._train.image):
+        if self._train is None:
             return None
+        if not len(self._starts):
+            return Budget(0.0, 0.0)
         key = (regime, k_or_p)
         if key not in self._known:
             fraction = drawn_fraction(regime, k_or_p, self._n_images, self._is_target)
-            not_drawn = np.multiply.reduceat(1.0 - fraction[self._train.category], self._starts)
+            not_drawn = np.multiply.reduceat(1.0 - fraction[self._species], self._starts)
             self._known[key] = Budget(
                 math.fsum((1.0 - not_drawn).tolist()),
                 math.fsum((fraction * self._n_objects).tolist()),

@@ -145,7 +145,8 @@ class TrainingPool:
         by_id = np.lexsort((self.columns.image_ids[images], species))
         species, images = species[by_id], images[by_id]
         present, first = np.unique(species, return_index=True)
-        return dict(zip(present.tolist(), np.split(images, first[1:]), strict=True))
+        parts = np.split(images, first[1:]) if len(present) else []
+        return dict(zip(present.tolist(), parts, strict=True))
 
     @cached_property
     def n_images(self) -> Ints:

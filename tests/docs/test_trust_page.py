@@ -40,18 +40,24 @@ def test_thresholds_are_those_of_the_code():
     shares = {
         "boxes outside": boxes.OUTSIDE_FRACTION,
         "held-out ids": ids.HELD_OUT_FRACTION,
+        "untrained species": ids.HELD_OUT_FRACTION,
         "tied scores": scores.MAX_TIED,
         "repeated records": scores.DUPLICATE_FRACTION,
     }
     for name, share in shares.items():
         assert f"{100 * share:g} %" in rows[name], name
-    for name in ("another split", "resized images"):
+    for name in ("another split", "image positions", "resized images"):
         assert f"{100 * evidence.MIN_FRACTION:g} %" in rows[name], name
     threshold = rows["score threshold"]
     assert f"below {scores.MIN_SCORE_THRESHOLD:g}" in threshold
     shares = f"{100 * scores.EDGE_FRACTION:g} %, and {scores.EDGE_STEP:g} times"
     assert f"at least {scores.MIN_AT_EDGE} of them, {shares}" in threshold
     assert f"fewer than {scores.MIN_DETECTIONS} detections" in threshold
+    few = f"{100 * scores.FEW_EDGE_FRACTION:g} %, and {scores.FEW_EDGE_STEP:g} times"
+    assert f"{scores.FEW_AT_EDGE} of them, {few}" in threshold
+    usual = ", ".join(f"{value:g}" for value in scores.USUAL_THRESHOLDS)
+    assert f"at most {scores.ABOVE_USUAL:g} above a usual threshold ({usual})" in threshold
+    assert f"but at least {scores.MIN_SCORES}, the lowest" in threshold
     assert f"beyond {boxes.MAX_NORMALISED:g} px" in rows["normalised boxes"]
     assert f"more than {10 * boxes.MAX_NORMALISED:g} px" in rows["normalised boxes"]
     assert (prediction_decoder.MEMORY_PER_BYTE, MEMORY_PER_BYTE) == (4, 8)

@@ -1,6 +1,7 @@
 """Each warning fires on a file with its mistake, gives the evidence, and on no valid file."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.text import percent
+from benchmark_eval.inputs.benchmark_index import read_index, save_index
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import (
@@ -30,7 +32,7 @@ from benchmark_eval.scoring.diagnostics import (
 )
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
-from benchmark_eval.scoring.evaluate import Options, evaluate
+from benchmark_eval.scoring.evaluate import Options, evaluate, run_evaluation
 from benchmark_eval.synthetic import make_synthetic
 
 
@@ -180,6 +182,13 @@ def held_out(record, context):
         record["category_id"] = context["held_out"][0]
 
 
+def image_positions(records, context):
+    """From 0; the records of the first image are invalid and dropped."""
+    for record in records:
+        record["image_id"] -= 1
+    return records
+
+
 def written_twice(records, context):
     return records + [dict(r) for r in records[:50]]
 
@@ -273,6 +282,12 @@ PLANTS = {
         ["held-out ids"],
         "of species without training images",
     ),
+    "image positions": (
+        "iid_test",
+        image_positions,
+        ["image positions", "dropped records", "boxes outside"],
+        "if image_id numbers the images in ascending order of their ids from 0: likely positions",
+    ),
     "written twice": ("iid_test", written_twice, ["repeated records"], "50 duplicates"),
     "dropped": (
         "iid_test",
@@ -349,6 +364,69 @@ def test_unknown_ids_are_explained_by_a_shift_of_all_ids(tree, tmp_path, split, 
     assert error.value.problems == problems
 
 
+EXTREME = [-(2**63), -7, -3, -1, 0, 2, 10**9, 2**53 + 1, 2**63 - 1]
+"""Ids from which no size of an array may be taken, ascending."""
+
+
+def spread(ids):
+    """Other ids in the same order: negative ones first, very large ones last."""
+    ids = sorted(ids)
+    middle = range(10, 10 + 3 * (len(ids) - len(EXTREME)), 3)
+    return dict(zip(ids, [*EXTREME[:6], *middle, *EXTREME[6:]], strict=True))
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_negative_and_very_large_ids_change_nothing(tree, tmp_path, shifted):
+    """Ids of categories, images and annotations in the same order give the same results."""
+    benchmark, directory, model = tree
+    shutil.copytree(directory, tmp_path / "b")
+    shutil.copytree(model, tmp_path / "p")
+    categories = spread(benchmark.categories.ids.tolist())
+    images = {}
+    for split in TEST_SPLITS:
+        images[split] = spread(benchmark.split(split).image_ids.tolist())
+        path = tmp_path / "b/detection/annotations_coco" / f"{split}.json"
+        content = json.loads(path.read_text())
+        numbers = spread(note["id"] for note in content["annotations"])
+        for image in content["images"]:
+            image["id"] = images[split][image["id"]]
+        for note in content["annotations"]:
+            note["id"] = numbers[note["id"]]
+            note["image_id"] = images[split][note["image_id"]]
+            note["category_id"] = categories[note["category_id"]]
+        for category in content["categories"]:
+            category["id"] = categories[category["id"]]
+        path.write_text(json.dumps(content))
+        path = tmp_path / "p" / f"{split}_predictions.json"
+        records = json.loads(path.read_text())
+        for entry in records:
+            entry["image_id"] = images[split][entry["image_id"]]
+            entry["category_id"] = categories[entry["category_id"]]
+        path.write_text(json.dumps(records))
+    path = tmp_path / "b/detection/annotations_coco/train.json"
+    content = json.loads(path.read_text())
+    for note in (*content["annotations"], *content["categories"]):
+        key = "category_id" if "category_id" in note else "id"
+        note[key] = categories[note[key]]
+    path.write_text(json.dumps(content))
+    if shifted:  # each id of a trained species as its place among them, from 0
+        place = {categories[i]: n for n, i in enumerate(trained(benchmark))}
+        path = tmp_path / "p" / "iid_test_predictions.json"
+        records = json.loads(path.read_text())
+        for entry in records:
+            entry["category_id"] = place[entry["category_id"]]
+        path.write_text(json.dumps(records))
+        loaded = load_benchmark(tmp_path / "b")
+        problems = problems_of(path, loaded, "iid_test")
+        assert "if category_id numbers the 65 trained species from 0" in problems[0].cause
+        return
+    before = run_evaluation(directory, model, quiet=True)["per_split"]
+    after = run_evaluation(tmp_path / "b", tmp_path / "p", quiet=True)["per_split"]
+    for split in TEST_SPLITS:
+        renamed = {str(categories[int(k)]): v for k, v in before[split]["per_species"].items()}
+        assert after[split] == {**before[split], "per_species": renamed}
+
+
 def test_one_unknown_id_is_not_explained_by_a_shift(tree, tmp_path):
     benchmark, _, model = tree
     for split in TEST_SPLITS:
@@ -376,7 +454,7 @@ def test_predictions_of_another_split_are_detected_if_all_ids_are_valid(tree, tm
 
 def test_every_kind_of_warning_is_tested():
     kinds = {kind for _, _, expected, _ in PLANTS.values() for kind in expected}
-    assert kinds | {"another split"} == set(WARNINGS)
+    assert kinds | {"another split", "untrained species"} == set(WARNINGS)
     # tested in test_evaluate_command
     assert set(BENCHMARK_WARNINGS) == {"taxonomy", "stray files", "shared names"}
 
@@ -552,7 +630,7 @@ def sizable(tmp_path_factory):
     write_split(folder, "iid_test", [[i, 1, [1, 1, 9, 9]] for i in range(1, N + 1)], listed=[1])
     write_taxonomy(folder, [1])
     benchmark = load_benchmark(folder)
-    nothing = OutOfVocabulary(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0)))
+    nothing = OutOfVocabulary(*(np.zeros(shape) for shape in (0, 0, (0, 4), 0, 0)))
 
     def made(sizes, specimens, image, boxes, score):
         truth = replace(benchmark.split("iid_test"), sizes=sizes, boxes=specimens)
@@ -639,6 +717,117 @@ def test_scores_that_thin_out_have_no_threshold(sizable, seed, n, low, shape):
     few = generator.uniform(low, 1, 99)
     file = sizable(sizes, specimens, image[:1].repeat(99), boxes[:1].repeat(99, axis=0), few)
     assert n == 0 or list(WARNINGS["score threshold"](file)) == []
+
+
+def few_scores(sizable, generator, score):
+    sizes, specimens = scene(generator)
+    image, boxes = generator.integers(0, N, len(score)), generator.random((len(score), 4))
+    return list(WARNINGS["score threshold"](sizable(sizes, specimens, image, boxes, score)))
+
+
+def test_a_score_threshold_is_detected_in_43_detections(sizable):
+    generator = np.random.default_rng(0)
+    for threshold in (0.05, 0.25, 0.3, 0.5):
+        score = threshold + (1 - threshold) * generator.beta(0.4, 1, 43)
+        (text,) = few_scores(sizable, generator, score)
+        assert text.startswith(f"no score below {score.min():.4g}, where the 43 scores end")
+        assert few_scores(sizable, generator, np.r_[score, 0.0499]) == []
+        assert few_scores(sizable, generator, score[:19]) == []
+
+
+def test_43_detections_without_a_low_score_are_noted(tree, tmp_path):
+    """If their scores do not show whether a threshold or the model is the reason."""
+    benchmark, _, model = tree
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    high = [r for r in records if r["score"] > 0.25]
+    kept = [high[i] for i in np.linspace(0, len(high) - 1, 43).astype(int)]
+
+    def found(records):
+        (tmp_path / "iid_test_predictions.json").write_text(json.dumps(records))
+        return evidence(benchmark, tmp_path, "iid_test")
+
+    file = found(kept)
+    assert warnings_of(file) == []
+    least = min(r["score"] for r in kept)
+    assert notes_of(file)[-1].startswith(f"43 detections, none with a score below {least:.4g}: too")
+    low = [r for r in records if r["score"] < 0.05]
+    assert "none with a score below" not in notes_of(found([*kept, low[0]]))[-1]
+    assert "none with a score below" not in notes_of(found(kept[:19]))[-1]
+
+
+def test_few_scores_of_a_sound_model_are_no_score_threshold(sizable):
+    """Scores of a confident model that thin out, none below 0.05."""
+    generator = np.random.default_rng(0)
+    fired = 0
+    for _ in range(1000):
+        low, n = generator.uniform(0.05, 0.6), int(generator.integers(20, 100))
+        shape = generator.uniform(4, 20), generator.uniform(0.5, 20)
+        fired += len(few_scores(sizable, generator, low + (1 - low) * generator.beta(*shape, n)))
+    assert fired == 0
+
+
+def test_an_untrained_species_of_train_json_is_no_shift_of_ids(tree, tmp_path):
+    """train.json lists it, but no training image holds it; predicted in 1 % of detections."""
+    _, directory, model = tree
+    shutil.copytree(directory, tmp_path / "b")
+    path = tmp_path / "b/detection/annotations_coco/train.json"
+    content = json.loads(path.read_text())
+    empty = content["annotations"][0]["category_id"]
+    content["annotations"] = [a for a in content["annotations"] if a["category_id"] != empty]
+    path.write_text(json.dumps(content))
+    benchmark = load_benchmark(tmp_path / "b")
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    others = [r for r in records if r["category_id"] != empty]
+
+    def found(every):
+        changed = [dict(r, category_id=empty) for r in others[::every]]
+        rest = [r for n, r in enumerate(others) if n % every]
+        (tmp_path / "iid_test_predictions.json").write_text(json.dumps(changed + rest))
+        return evidence(benchmark, tmp_path, "iid_test")
+
+    ((kind, text),) = named_warnings(found(100))
+    assert kind == "untrained species"
+    assert text == (
+        f"1 % of detections are of species that train.json lists, but has no annotation of "
+        f"(category_id {empty}): likely a model trained on other annotations than train.json"
+    )
+    few = found(1000)
+    assert warnings_of(few) == []
+    assert "of a species without training images" in notes_of(few)[-1]
+    (tmp_path / "iid_test_predictions.json").write_text(json.dumps(others))
+    assert warnings_of(evidence(benchmark, tmp_path, "iid_test")) == []
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_positions_in_a_list_of_images_are_not_another_size(tree, tmp_path, first):
+    """In a file whose image ids do not ascend; all are ids of the split unless one is 0."""
+    _, directory, model = tree
+    shutil.copytree(directory, tmp_path / "b")
+    path = tmp_path / "b/detection/annotations_coco/iid_test.json"
+    content = json.loads(path.read_text())
+    order = np.random.default_rng(0).permutation(len(content["images"]))
+    content["images"] = [content["images"][i] for i in order]
+    path.write_text(json.dumps(content))
+    place = {image["id"]: n for n, image in enumerate(content["images"], first)}
+    benchmark = load_benchmark(tmp_path / "b")
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    path = tmp_path / "iid_test_predictions.json"
+    path.write_text(json.dumps(records))
+    assert warnings_of(evidence(benchmark, tmp_path, "iid_test")) == []
+    for entry in records:
+        entry["image_id"] = place[entry["image_id"]]
+    path.write_text(json.dumps(records))
+    words = f"if image_id numbers the images in the order of the annotation file from {first}"
+    if first == 0:
+        problems = problems_of(path, benchmark, "iid_test")
+        assert all(words in p.cause for p in problems if p.times == 1)
+        return
+    ((kind, text),) = named_warnings(evidence(benchmark, tmp_path, "iid_test"))
+    assert kind == "image positions"
+    assert words in text
+    index = tmp_path / "i.npz"
+    save_index(benchmark, index)
+    assert warnings_of(evidence(read_index(index), tmp_path, "iid_test")) == [text]
 
 
 def test_a_cap_on_detections_per_image_is_not_a_score_threshold(sizable):

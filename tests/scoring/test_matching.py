@@ -1,5 +1,7 @@
 """Greedy matching against a simple loop, for any block size, and the search for pairs."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,12 +9,13 @@ from hypothesis import strategies as st
 from pycocotools import mask
 
 from benchmark_eval.inputs.benchmark import SplitTruth
-from benchmark_eval.inputs.predictions import Predictions
+from benchmark_eval.inputs.predictions import OutOfVocabulary, Predictions
 from benchmark_eval.scoring import matching
 from benchmark_eval.scoring import pairs as pairs_module
+from benchmark_eval.scoring.coco import MATCH_THRESHOLDS, Suite, in_area_ranges, match_coco
 from benchmark_eval.scoring.detections import _best_first, order_detections
 from benchmark_eval.scoring.matching import greedy_match
-from benchmark_eval.scoring.pairs import Pairs, find_pairs
+from benchmark_eval.scoring.pairs import Pairs, find_matching_pairs, find_pairs
 
 THRESHOLDS = np.array([0.5, 0.7, 0.9])
 
@@ -65,12 +68,14 @@ def matchings(draw):
     detection = np.array([c[0] for c in cells], np.int64)
     truth = np.array([c[1] for c in cells], np.int64)
     values = np.array(overlap, np.float64)
-    pairs = Pairs(detection, truth, values, values, crowd_truth[truth].astype(np.bool_))
+    pairs = Pairs(
+        detection, truth, values, values, crowd_truth[truth].astype(np.bool_), np.arange(n_truth)
+    )
     position = np.array(draw(st.permutations(range(n_detections))), np.int64)
     ignored = np.array(
         [draw(st.lists(st.booleans(), min_size=n_truth, max_size=n_truth)) for _ in range(2)]
     )
-    return pairs, position, n_truth, ignored | crowd_truth
+    return pairs, position, n_truth, ignored | crowd_truth, crowd_truth
 
 
 @pytest.mark.slow  # property test
@@ -82,7 +87,7 @@ def matchings(draw):
     rounds=st.sampled_from([1, 2, 64]),
 )
 def test_rounds_equal_a_loop_over_detections(matching_input, last_on_ties, block, rounds):
-    pairs, position, n_truth, ignored = matching_input
+    pairs, position, n_truth, ignored, crowd = matching_input
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "PAIRS_IN_BLOCK", block)
         patch.setattr(matching, "ROUNDS_AT_ONCE", rounds)
@@ -91,7 +96,9 @@ def test_rounds_equal_a_loop_over_detections(matching_input, last_on_ties, block
             pairs.overlap,
             position,
             np.zeros(len(position), np.int64),
-            n_truth,
+            np.zeros(len(position), np.int64),
+            np.zeros(n_truth, np.int64),
+            crowd,
             THRESHOLDS,
             ignored,
             last_on_ties=last_on_ties,
@@ -101,9 +108,88 @@ def test_rounds_equal_a_loop_over_detections(matching_input, last_on_ties, block
         for a in range(len(ignored)):
             expected = [gt_matches.get((t, a, g), -1) for g in range(n_truth)]
             assert match.gt_matches[t, a].tolist() == expected
-            assert sorted(match.crowd_matched[t][a].tolist()) == sorted(
-                crowd_matched.get((t, a), ())
+            assert match.crowd_matched(t, a).tolist() == sorted(crowd_matched.get((t, a), ()))
+
+
+def columns(truth, predicted, n_categories):
+    """Ground truth and ordered detections from rows (category, [x, y, w, h], crowd or score)."""
+    boxes = np.array([row[1] for row in truth], np.float64).reshape(-1, 4)
+    area = [row[3] for row in truth]
+    none = np.empty(0, np.int64)
+    true = SplitTruth(
+        name="semantic_ood",
+        image_ids=np.array([1]),
+        sizes=np.full((1, 2), np.nan),
+        listed=np.arange(n_categories),
+        image=np.zeros(len(truth), np.int64),
+        category=np.array([row[0] for row in truth], np.int64),
+        boxes=boxes,
+        area=np.array(area, np.float64),
+        crowd=np.array([row[2] for row in truth], np.bool_),
+    )
+    predictions = Predictions(
+        image=np.zeros(len(predicted), np.int64),
+        category=np.array([row[0] for row in predicted], np.int64),
+        boxes=np.array([row[1] for row in predicted], np.float64).reshape(-1, 4),
+        score=np.array([row[2] for row in predicted], np.float64),
+        out_of_vocabulary=OutOfVocabulary(none, none, np.empty((0, 4)), np.empty(0), none),
+        dropped={},
+        file="",
+        sha256="",
+    )
+    return true, order_detections(predictions, n_categories)
+
+
+SHAPES = st.sampled_from([[0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 10.0, 10.0], [0.0, 1.0, 10.0, 8.0]])
+"""Few boxes, so that many are the same; the last lies within the first."""
+AREAS = st.sampled_from([100.0, 1024.0, 5000.0])
+
+
+@pytest.mark.slow  # property test
+@settings(max_examples=400, deadline=None)
+@given(
+    truth=st.lists(st.tuples(st.integers(0, 1), SHAPES, st.booleans(), AREAS), max_size=12),
+    predicted=st.lists(
+        st.tuples(st.integers(0, 1), SHAPES, st.sampled_from([0.2, 0.5, 0.9])), max_size=20
+    ),
+    kept=st.sampled_from([(0,), (1,), (0, 1)]),
+    rounds=st.sampled_from([1, 64]),
+)
+def test_specimens_with_the_same_box_match_as_in_a_loop(truth, predicted, kept, rounds):
+    """Pairs that stand for several, against all pairs; with crowd, categories and groups."""
+    true, detections = columns(truth, predicted, 2)
+    every = find_pairs(detections, true, 0.5)
+    fewer = find_matching_pairs(detections, true, 0.5, true.category)
+    assert len(fewer.truth) <= len(every.truth)
+    keep = np.isin(true.category, kept)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "ROUNDS_AT_ONCE", rounds)
+        everything = np.ones(len(detections), np.bool_)
+        by_species = Suite.by_species(detections, true, 2)
+        as_one = Suite.class_agnostic(detections, true)
+        for suite in (s.restricted(everything, keep) for s in (by_species, as_one)):
+            match = match_coco(suite, detections, true, fewer)
+            same = suite.label[every.detection] == suite.truth_label[every.truth]
+            ignored = true.crowd | ~in_area_ranges(true.area)
+            gt_matches, crowd = slow_match(
+                every.subset(same), detections.rank, MATCH_THRESHOLDS, ignored, True
             )
+            for t, a in itertools.product(range(10), range(4)):
+                expected = [gt_matches.get((t, a, g), -1) for g in range(len(truth))]
+                assert match.gt_matches[t, a].tolist() == expected
+                assert match.crowd_matched(t, a).tolist() == sorted(crowd.get((t, a), ()))
+        local = matching.localise(detections, true, fewer, 0.5, keep)
+    scored = every.subset(~every.crowd & keep[every.truth])
+    gt_matches, _ = slow_match(
+        scored, detections.rank, [0.5], np.zeros((1, len(truth)), bool), False
+    )
+    found = dict(zip(local.matched_truth.tolist(), local.true_positive.tolist(), strict=True))
+    assert found == {g: d for (_, _, g), d in gt_matches.items()}
+    ious = {(d, g): i for d, g, i in zip(every.detection, every.truth, every.iou, strict=True)}
+    assert [ious[d, g] for g, d in found.items()] == local.matched_iou.tolist()
+    on_crowd = set(every.detection[every.crowd & keep[every.truth]].tolist())
+    false = set(range(len(predicted))) - set(found.values()) - on_crowd
+    assert set(local.false_positive.tolist()) == false
 
 
 NUMBERS = st.one_of(

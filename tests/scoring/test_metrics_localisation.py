@@ -44,8 +44,12 @@ def test_hand_computed_calibration():
 
 @pytest.mark.parametrize(
     ("confidence", "which"),
-    # the third inner edge of linspace is 0.30000000000000004: 0.3 is below it
-    [(0.0, 0), (0.1, 1), (0.3, 2), (0.30000000000000004, 3), (0.5, 5), (0.9, 9), (1.0, 9)],
+    # the third inner edge of linspace is 0.30000000000000004: 0.3 is below it; so are 0.6 and 0.7
+    [
+        *((0.0, 0), (0.1, 1), (0.2, 2), (0.3, 2), (0.30000000000000004, 3), (0.4, 4), (0.5, 5)),
+        *((0.6, 5), (0.6000000000000001, 6), (0.7, 6), (0.7000000000000001, 7), (0.8, 8)),
+        *((0.9, 9), (1.0, 9)),
+    ],
 )
 def test_a_bin_includes_its_lower_edge(confidence, which):
     found = score([[1, 1, A]], [[1, 1, A, confidence]])["calibration"]
@@ -187,3 +191,24 @@ def test_counts_per_species():
     keys = ("n_gt", "n_matched_tp", "n_correct_species", "n_correct_genus")
     counts = {number: tuple(s[key] for key in keys) for number, s in found.items()}
     assert counts == {"1": (3, 2, 1, 2), "2": (0, 0, 0, 0), "3": (1, 1, 0, 0)}
+
+
+def test_open_vocabulary_recall_keeps_the_file_order_of_equal_scores():
+    tall, low = [0, 0, 10, 10], [0, 0, 10, 6]
+    unlisted = [1, 2, [0, 0, 10, 12.5], 0.5]  # IoU 100/125 = 0.8 with tall, 60/125 = 0.48 with low
+    listed = [1, 1, [0, 0, 10, 8.01], 0.5]  # IoU 80.1/100 = 0.801 and 60/80.1 = 0.749
+
+    def recall(*rows):
+        taxa = {1: Taxon("A"), 2: Taxon("A")}
+        truth = [[1, 1, tall], [1, 1, low]]
+        found = score(truth, list(rows), "inat_test", listed=[1], taxa=taxa)
+        return found["decomposition"]["detection_recall_open_vocabulary"]
+
+    # the first detection matches tall; only the listed one reaches 0.5 with low
+    assert recall(unlisted, listed) == 1.0
+    assert recall(listed, unlisted) == 0.5
+    # a higher score goes first, wherever it stands in the file
+    assert recall(listed, [*unlisted[:3], 0.6]) == 1.0
+    far = [1, 1, [500, 500, 9, 9], 0.5]
+    assert recall(far, unlisted, far, listed, far) == 1.0
+    assert recall(far, listed, far, unlisted, unlisted) == 0.5

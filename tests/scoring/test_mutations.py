@@ -39,13 +39,13 @@ class Mutant(NamedTuple):
 MUTANTS = {
     "crowd ignored by the COCO matching": Mutant(
         "scoring/coco.py",
-        "same_category & (pairs.overlap >= MATCH_THRESHOLDS[0])",
-        "same_category & ~pairs.crowd & (pairs.overlap >= MATCH_THRESHOLDS[0])",
+        "pairs.subset(pairs.overlap >= MATCH_THRESHOLDS[0])",
+        "pairs.subset(~pairs.crowd & (pairs.overlap >= MATCH_THRESHOLDS[0]))",
         "crowd",
     ),
     "crowd ignored by the localisation matching": Mutant(
         "scoring/matching.py",
-        "on_crowd[pairs.detection[reach & pairs.crowd]] = True",
+        "on_crowd[pairs.detection[reach & pairs.crowd & kept[pairs.truth]]] = True",
         "pass",
         "crowd",
     ),
@@ -138,7 +138,7 @@ MUTANTS = {
     ),
     "true positives of a band from the matching of the split": Mutant(
         "scoring/metrics/ood_by_band.py",
-        "local = localise(detections, truth, pairs, data.local.iou)",
+        "local = localise(detections, truth, data.pairs, data.local.iou, keep)",
         "local = data.local",
         "two bands in one place",
     ),

@@ -17,7 +17,7 @@ from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.manifest import parse_budget, read_manifest
 from benchmark_eval.protocol import REGIMES
-from benchmark_eval.training.budgets import exact_budget
+from benchmark_eval.training.budgets import Budget, exact_budget
 from benchmark_eval.training.regimes import GRID, condition_name, n_drawn
 from benchmark_eval.training.subsets import Draw, TrainingPool, write_subsets
 
@@ -278,6 +278,41 @@ def test_crowd_of_train_json_stays_crowd_and_is_never_drawn(tmp_path):
         pairs, subset = trained(TrainingPool(folder), GU, "1", seed)
         assert pairs == {(1, 1)}
         assert subset.budget.n_specimens == 1
+
+
+def test_crowd_counts_in_no_budget(tmp_path):
+    """Five images with seven boxes, of which three on three images are not crowd."""
+    cells = [(1, 1, 2), (2, 1, 1), (3, 2, 2), (4, 2, 1), (5, 2, 1)]
+    folder = write_training_set(tmp_path / "b", cells, {2})
+    path = folder / ANNOTATIONS
+    coco = json.loads(path.read_text())
+    for row in (1, 4, 5, 6):  # half of image 1, half of 3, all of 4 and 5
+        coco["annotations"][row]["iscrowd"] = 1
+    path.write_text(json.dumps(coco))
+    made = write_subsets(folder, tmp_path / "s", seeds=[0])
+    whole = {r.draw.k_or_p: r for r in made.rows if r.draw.regime == GU}["all"]
+    assert (whole.exact.n_images, whole.exact.n_specimens) == (3.0, 3.0)
+    assert whole.expected == whole.exact
+    truth = load_benchmark(folder)
+    assert exact_budget(path, truth).budget == whole.exact  # train.json itself
+    rows = {(r.draw.regime, r.draw.k_or_p): r for r in made.rows}
+    for row in rows.values():
+        written = made.folder / row.draw.name / "train.json"
+        assert exact_budget(written, truth).budget == row.exact
+    # k = 1: species 1 draws one of images 1 and 2, species 2 its only image
+    assert rows[GU, "1"].expected == rows[GU, "1"].exact == Budget(2.0, 2.0)
+    assert rows[IUT, "0"].expected == rows[IUT, "0"].exact == Budget(2.0, 2.0)
+    # in the metrics the benchmark's evaluator counts crowd, and so do we
+    assert truth.categories.n_train_images.tolist() == [2, 3]
+    assert truth.categories.n_train_objects.tolist() == [3, 4]
+
+
+def test_training_annotations_of_crowd_only_have_a_budget_of_zero(tmp_path):
+    folder = write_training_set(tmp_path / "b", [(1, 1, 2)], set())
+    path = folder / ANNOTATIONS
+    path.write_text(path.read_text().replace('"iscrowd": 0', '"iscrowd": 1'))
+    budget = TrainingPool(folder).expected.budget(GU, "all")
+    assert budget == exact_budget(path, load_benchmark(folder)).budget == Budget(0.0, 0.0)
 
 
 def test_the_grid_is_reproducible_and_has_exact_budgets(benchmark, tmp_path):

@@ -21,6 +21,7 @@ from benchmark_eval.scoring.coco import CAPS
 from benchmark_eval.scoring.diagnostics.boxes import (
     OUTSIDE_FRACTION,
     box_layout,
+    image_positions,
     normalised,
     other_split,
     outside,
@@ -29,14 +30,20 @@ from benchmark_eval.scoring.diagnostics.boxes import (
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import (
     HELD_OUT_FRACTION,
-    held_out_detections,
+    detections_without_training,
     held_out_ids,
     shared_names,
     shifted_ids,
     stray_files,
     taxonomy,
+    untrained_species,
 )
-from benchmark_eval.scoring.diagnostics.scores import repeated, score_threshold, tied_scores
+from benchmark_eval.scoring.diagnostics.scores import (
+    no_low_scores,
+    repeated,
+    score_threshold,
+    tied_scores,
+)
 
 # --------------------------------------------------------------------------------------------
 # Warnings
@@ -52,12 +59,14 @@ _IN_PIXELS = "boxes [x, y, w, h] in pixels of the published image"
 _BENCHMARK_IDS = "category ids of the benchmark's annotation files"
 EXPECTED = {
     "another split": "the predictions of this split",
+    "image positions": "image ids of the split's annotation file",
     "normalised boxes": _IN_PIXELS,
     "box layout": _IN_PIXELS,
     "resized images": _IN_PIXELS,
     "boxes outside": _IN_PIXELS,
     "shifted ids": _BENCHMARK_IDS,
-    "held-out ids": _BENCHMARK_IDS,
+    "held-out ids": "category ids of species with training images",
+    "untrained species": "detections of species with training images",
     "tied scores": "the unrounded confidence of each detection",
     "score threshold": "all detections with a confidence of at least 0.001",
     "repeated records": "each detection once",
@@ -67,12 +76,14 @@ EXPECTED = {
 WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "dropped records": _dropped,
     "another split": other_split,
+    "image positions": image_positions,
     "normalised boxes": normalised,
     "box layout": box_layout,
     "resized images": resized,
     "boxes outside": outside,
     "shifted ids": shifted_ids,
     "held-out ids": held_out_ids,
+    "untrained species": untrained_species,
     "tied scores": tied_scores,
     "score threshold": score_threshold,
     "repeated records": repeated,
@@ -86,7 +97,13 @@ BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
 }
 """Warnings about the benchmark; every evaluation repeats them, ``check`` reports them once."""
 EXPLAINED_BY = {
-    "boxes outside": {"another split", "normalised boxes", "box layout", "resized images"},
+    "boxes outside": {
+        "another split",
+        "image positions",
+        "normalised boxes",
+        "box layout",
+        "resized images",
+    },
     "held-out ids": {"shifted ids"},
 }
 """Warnings that are omitted if a more specific one of the same boxes or ids fires."""
@@ -122,7 +139,9 @@ def notes_of(evidence: Evidence) -> list[str]:
     over_cap = np.maximum(per_image - CAPS[-1], 0)
     empty = int(np.count_nonzero((evidence.predictions.boxes[:, 2:] == 0).any(axis=1)))
     outside_image = int(evidence.outside_image.sum())
-    held_out, _ = held_out_detections(evidence)
+    held_out = [detections_without_training(evidence, listed=x)[0] for x in (False, True)]
+    limit = HELD_OUT_FRACTION * len(evidence.everything)
+    few = sum(count for count in held_out if count < limit)
     notes = []
     if predictions.n_out_of_vocabulary:
         # the benchmark's evaluator drops these too, before every metric family
@@ -149,6 +168,6 @@ def notes_of(evidence: Evidence) -> list[str]:
         )
     if 0 < outside_image < OUTSIDE_FRACTION * len(predictions):
         notes.append(f"{counted(outside_image, 'box', 'boxes')} partly outside the image")
-    if 0 < held_out < HELD_OUT_FRACTION * (len(predictions) + predictions.n_out_of_vocabulary):
-        notes.append(f"{counted(held_out, 'detection')} of a species without training images")
-    return notes
+    if few:
+        notes.append(f"{counted(few, 'detection')} of a species without training images")
+    return [*notes, *no_low_scores(evidence)]

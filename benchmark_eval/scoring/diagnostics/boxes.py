@@ -8,7 +8,14 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.text import counted, percent
-from benchmark_eval.scoring.diagnostics.evidence import FIT_IOU, MIN_FRACTION, Evidence, explains
+from benchmark_eval.inputs.predictions import rows_of_images
+from benchmark_eval.scoring.diagnostics.evidence import (
+    FIT_IOU,
+    MIN_FRACTION,
+    Evidence,
+    explains,
+    numbered,
+)
 
 OUTSIDE_FRACTION = 0.05
 """Smallest fraction of boxes outside their image at which a warning fires. Detectors clip boxes to
@@ -41,6 +48,32 @@ def other_split(evidence: Evidence) -> Iterator[str]:
                 f"a specimen of {name} with the same image id, {int(as_is.sum()):,} fit one of "
                 f"{evidence.truth.name}: likely the predictions of {name}"
             )
+
+
+def image_positions(evidence: Evidence) -> Iterator[str]:
+    """Image ids that are the positions of the images in a list, or shifted by one."""
+    best, as_is, truth = evidence.best, evidence.fits, evidence.truth
+    if not evidence.many_misfits:
+        return
+    ids = truth.image_ids[best.image]
+    orders = {"in ascending order of their ids": np.arange(len(truth.image_ids))}
+    if (np.diff(truth.file_order) < 0).any():
+        orders["in the order of the annotation file"] = truth.file_order
+    readings = [
+        (numbered(ids, rows, first), f"if image_id numbers the images {order} from {first}")
+        for order, rows in orders.items()
+        for first in (0, 1)
+    ]
+    for by, words in ((1, "added to"), (-1, "subtracted from")):
+        readings.append((rows_of_images(ids + by, truth), f"if 1 is {words} every image_id"))
+    fits = [evidence.fits_on(image) for image, _ in readings]
+    most = max(range(len(fits)), key=lambda i: int(fits[i].sum()))
+    if explains(fits[most], as_is) and fits[most].sum() >= MIN_FRACTION * len(best):
+        yield (
+            f"{int(as_is.sum()):,} of the best detections of {counted(len(best), 'image')} fit a "
+            f"specimen as written, {int(fits[most].sum()):,} {readings[most][1]}: likely positions "
+            "in a list of images instead of image ids"
+        )
 
 
 def _scale_and_layout(boxes: Floats, size: Floats, layout: str, *, normalised: bool) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -37,6 +36,11 @@ class Evidence:
     benchmark: Benchmark
 
     @cached_property
+    def everything(self) -> Predictions:
+        """All detections in file order, out-of-vocabulary ones included."""
+        return self.predictions.with_out_of_vocabulary()
+
+    @cached_property
     def outside_image(self) -> Bools:
         """Whether each detection extends more than 1 % + 1 px outside its image."""
         image, boxes = self.predictions.image, self.predictions.boxes
@@ -52,15 +56,14 @@ class Evidence:
     @cached_property
     def best(self) -> Detections:
         """Best detection of each image with a specimen, out-of-vocabulary ones included."""
-        kept, rest = self.predictions, self.predictions.out_of_vocabulary
-        image, score = joined(kept.image, rest.image), joined(kept.score, rest.score)
+        image, score = self.everything.image, self.everything.score
         highest = np.full(len(self.truth.image_ids), -1.0)
         np.maximum.at(highest, image, score)
         highest[np.bincount(self.truth.image, minlength=len(highest)) == 0] = -1.0
         top = np.flatnonzero(score == highest[image])
         order = top[np.unique(image[top], return_index=True)[1]]
         order = order[np.linspace(0, len(order) - 1, min(len(order), SAMPLE)).astype(np.int64)]
-        category, boxes = joined(kept.category, rest.category), joined(kept.boxes, rest.boxes)
+        category, boxes = self.everything.category, self.everything.boxes
         return ready(image[order], category[order], boxes[order], score[order])
 
     @cached_property
@@ -94,6 +97,10 @@ class Evidence:
         known &= (boxes[:, 2] > 0) & (boxes[:, 3] > 0)
         return self._fits_of(known, boxes, self.best.image, self.sampled_truth)
 
+    def fits_on(self, image: Ints) -> Bools:
+        """Whether each best detection fits a specimen of another image (row; -1: of none)."""
+        return self._fits_of(image >= 0, self.best.boxes, image, on_images(self.truth, image))
+
     def fits_in(self, other: SplitTruth) -> Bools:
         """Whether each best detection fits a specimen of another split under the same image id."""
         image = rows_of_images(self.truth.image_ids[self.best.image], other)
@@ -115,9 +122,10 @@ def ready(image: Ints, category: Ints, boxes: Floats, score: Floats) -> Detectio
     return Detections(image, category, boxes, area, score, none, none, none, none)
 
 
-def joined(first: Any, second: Any) -> Any:
-    """Concatenate two columns, without a copy if the second is empty."""
-    return np.concatenate([first, second]) if len(second) else first
+def numbered(ids: Ints, rows: Ints, first: int) -> Ints:
+    """The row that each id means if ids number ``rows`` from ``first``; -1 outside."""
+    inside = (ids >= first) & (ids - first < len(rows))
+    return np.where(inside, rows[np.where(inside, ids - first, 0)], -1)
 
 
 def explains(otherwise: Bools, as_is: Bools) -> bool:

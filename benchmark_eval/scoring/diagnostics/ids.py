@@ -12,7 +12,8 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted, percent
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.predictions import CheckedPredictions, Predictions
-from benchmark_eval.scoring.diagnostics.evidence import Evidence, explains
+from benchmark_eval.scoring.diagnostics.boxes import image_positions
+from benchmark_eval.scoring.diagnostics.evidence import Evidence, explains, numbered
 from benchmark_eval.scoring.diagnostics.scores import MIN_SCORES
 
 HELD_OUT_FRACTION = 0.005
@@ -30,16 +31,16 @@ def shifted_ids(evidence: Evidence) -> Iterator[str]:
         return  # no detection can be correctly identified there
     categories = evidence.benchmark.categories
     row, at = evidence.best_pairs
-    ids, true = categories.ids[evidence.best.category], evidence.sampled_truth.category[at]
+    species, true = evidence.best.category, evidence.sampled_truth.category[at]
 
     def correct(read: Ints) -> Bools:
-        """Whether each best detection is correctly identified if its id is ``read``."""
-        out = np.zeros(len(ids), np.bool_)
-        out[row[read[row] == categories.ids[true]]] = True
+        """Whether each best detection is correctly identified if its species is ``read``."""
+        out = np.zeros(len(species), np.bool_)
+        out[row[read[row] == true]] = True
         return out
 
-    as_is = correct(ids)
-    readings = _readings_of_ids(ids, evidence.benchmark)
+    as_is = correct(species)
+    readings = _readings_of_ids(categories.ids[species], evidence.benchmark)
     corrects = [correct(read) for read, _ in readings]
     best = max(range(len(readings)), key=lambda i: int(corrects[i].sum()))
     if explains(corrects[best], as_is):
@@ -51,18 +52,23 @@ def shifted_ids(evidence: Evidence) -> Iterator[str]:
 
 
 def _readings_of_ids(ids: Ints, benchmark: Benchmark) -> list[tuple[Ints, str]]:
-    """Other readings of ``ids``, with a description; -1 for ids without a meaning."""
+    """Other readings of ``ids`` as rows of ``Categories`` (-1: no category), with a description."""
     categories = benchmark.categories
-    trained = categories.ids[categories.n_train_images > 0]
+    trained = np.flatnonzero(categories.n_train_images > 0)
     readings = [
-        (ids + 1, "if 1 is added to every category_id: likely 0-based ids"),
-        (ids - 1, "if 1 is subtracted from every category_id: likely ids shifted by one"),
+        (
+            categories.rows_of(ids + 1),
+            "if 1 is added to every category_id: likely 0-based ids",
+        ),
+        (
+            categories.rows_of(ids - 1),
+            "if 1 is subtracted from every category_id: likely ids shifted by one",
+        ),
     ]
     if 0 < len(trained) < len(categories.ids):
-        padded = np.r_[trained, np.full(int(categories.ids.max()) + 2, -1)]
         readings += [
             (
-                padded[np.clip(ids - first, -1, len(padded) - 1)],
+                numbered(ids, trained, first),
                 f"if category_id numbers the {len(trained)} trained species from {first}: likely "
                 "class indices of the model instead of the benchmark's ids",
             )
@@ -82,11 +88,12 @@ def shift_of_unknown_ids(
     """
     evidence = Evidence(predictions, benchmark.split(split), benchmark)
     cause = next(shifted_ids(evidence), "")
-    trained = benchmark.categories.ids[benchmark.categories.n_train_images > 0]
+    # row -1, of ids without a category, is the last one
+    trained = np.r_[benchmark.categories.n_train_images > 0, False]
     if not cause and len(ids) >= MIN_SCORES:
-        as_is = int(np.isin(ids, trained).sum())
+        as_is = int(np.count_nonzero(trained[benchmark.categories.rows_of(ids)]))
         tried = [
-            (int(np.isin(read, trained).sum()), words)
+            (int(np.count_nonzero(trained[read])), words)
             for read, words in _readings_of_ids(ids, benchmark)
         ]
         (most, words), (second, _) = sorted(tried, reverse=True)[:2]
@@ -101,42 +108,76 @@ def shift_of_unknown_ids(
 def with_likely_causes(
     checked: CheckedPredictions, benchmark: Benchmark, split: str
 ) -> tuple[Problem, ...]:
-    """The problems of a file, with the likely cause of unknown category ids."""
+    """The problems of a file, with the likely cause of unknown image and category ids."""
     problems = checked.problems
-    if not any(problem.kind == "category-id-unknown" for problem in problems):
-        return problems
-    cause = shift_of_unknown_ids(checked.predictions, checked.category_ids, benchmark, split)
-    if not cause:
-        return problems
+    kinds = {problem.kind for problem in problems}
+    causes: dict[str, str] = {}
+    if "category-id-unknown" in kinds:
+        causes["category-id-unknown"] = shift_of_unknown_ids(
+            checked.predictions, checked.category_ids, benchmark, split
+        )
+    if "image-id-unknown" in kinds:
+        evidence = Evidence(checked.predictions, benchmark.split(split), benchmark)
+        cause = next(image_positions(evidence), "")
+        causes["image-id-unknown"] = f"{cause}; every record is affected" if cause else ""
     return tuple(
-        replace(problem, cause=cause)
-        if problem.kind == "category-id-unknown" and problem.times == 1
+        replace(problem, cause=causes[problem.kind])
+        if causes.get(problem.kind) and problem.times == 1
         else problem
         for problem in problems
     )
 
 
-def held_out_detections(evidence: Evidence) -> tuple[int, list[int]]:
-    """Number of detections of species without training images, and their category ids."""
+def detections_without_training(evidence: Evidence, *, listed: bool) -> tuple[int, list[int]]:
+    """Number of detections of species without training images, and their category ids.
+
+    With ``listed``, of the species that train.json lists nevertheless, else of all others.
+    """
     categories = evidence.benchmark.categories
-    untrained = categories.n_train_images <= 0
-    if untrained.all():
+    without = categories.n_train_images <= 0
+    if without.all():
         return 0, []  # no training annotations
-    count = np.bincount(evidence.predictions.out_of_vocabulary.category, minlength=len(untrained))
-    count += np.bincount(evidence.predictions.category, minlength=len(untrained))
-    return int(count[untrained].sum()), categories.ids[untrained & (count > 0)].tolist()
+    train = evidence.benchmark.splits.get("train")
+    if train is not None:
+        in_train = np.isin(np.arange(len(without)), train.listed)
+        without &= in_train if listed else ~in_train
+    elif listed:
+        return 0, []
+    count = np.bincount(evidence.everything.category, minlength=len(without))
+    return int(count[without].sum()), categories.ids[without & (count > 0)].tolist()
+
+
+def _many_without_training(evidence: Evidence, *, listed: bool) -> tuple[str, str]:
+    """Their percentage and ids as text; ("", "") if they are few."""
+    count, ids = detections_without_training(evidence, listed=listed)
+    n = len(evidence.everything)
+    if not count or count < HELD_OUT_FRACTION * n:
+        return "", ""
+    return percent(count, n), ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
 
 
 def held_out_ids(evidence: Evidence) -> Iterator[str]:
-    """Many detections of species without training images."""
-    count, ids = held_out_detections(evidence)
-    n = len(evidence.predictions) + len(evidence.predictions.out_of_vocabulary)
-    if count and count >= HELD_OUT_FRACTION * n:
-        shown = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
+    """Many detections of species that train.json does not list."""
+    share, ids = _many_without_training(evidence, listed=False)
+    if share:
         yield (
-            f"{percent(count, n)} of detections are of species without training images "
-            f"(category_id {shown}): likely shifted ids, class indices of the model, or a model "
+            f"{share} of detections are of species without training images "
+            f"(category_id {ids}): likely shifted ids, class indices of the model, or a model "
             "trained on more than the train split"
+        )
+
+
+def untrained_species(evidence: Evidence) -> Iterator[str]:
+    """Many detections of species that train.json lists, but has no annotation of.
+
+    Their ids are those of the file. Training on train.json teaches a detector never to predict
+    them, so it learned them from other annotations.
+    """
+    share, ids = _many_without_training(evidence, listed=True)
+    if share:
+        yield (
+            f"{share} of detections are of species that train.json lists, but has no annotation "
+            f"of (category_id {ids}): likely a model trained on other annotations than train.json"
         )
 
 

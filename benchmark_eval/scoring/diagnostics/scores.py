@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark_eval.core.arrays import Floats, Ints
+from benchmark_eval.core.arrays import record_hashes
 from benchmark_eval.core.text import counted, percent
-from benchmark_eval.scoring.diagnostics.evidence import Evidence, joined
+from benchmark_eval.scoring.diagnostics.evidence import Evidence
 
 MAX_TIED = 0.2
 """Smallest probability of equal scores of two detections at which AP depends on the file order.
@@ -27,7 +26,15 @@ MIN_SCORE_THRESHOLD = 0.05
 """Lowest score of a file at which the tail that matters for AP is missing. Predictions for this
 benchmark are made with a threshold of 0.001."""
 MIN_DETECTIONS = 100
-"""Fewest detections to test for a score threshold."""
+"""Fewest detections whose scores alone show a score threshold. With fewer, down to ``MIN_SCORES``,
+the lowest score must also be a usual threshold (``USUAL_THRESHOLDS``)."""
+USUAL_THRESHOLDS = (0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5)
+"""Common defaults of detectors and of their users."""
+ABOVE_USUAL = 0.01
+"""How far the lowest score may lie above a usual threshold."""
+FEW_AT_EDGE, FEW_EDGE_FRACTION, FEW_EDGE_STEP = 5, 0.15, 1.5
+"""As ``MIN_AT_EDGE``, ``EDGE_FRACTION`` and ``EDGE_STEP``, for few detections: stricter, because
+chance matters more. Of 30,000 simulated models whose scores thin out, none has such an edge."""
 MIN_AT_EDGE = 30
 """Fewest detections in the lowest twentieth of the range of scores to take it for an edge ..."""
 EDGE_FRACTION = 0.025
@@ -35,7 +42,6 @@ EDGE_FRACTION = 0.025
 EDGE_STEP = 0.8
 """... and the ratio to the mean of the next three twentieths. Scores without a threshold thin out
 towards the end of their range."""
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def tied_scores(evidence: Evidence) -> Iterator[str]:
@@ -63,33 +69,53 @@ def tied_scores(evidence: Evidence) -> Iterator[str]:
 
 def score_threshold(evidence: Evidence) -> Iterator[str]:
     """Scores that end above zero, as after a confidence threshold."""
-    kept, rest = evidence.predictions, evidence.predictions.out_of_vocabulary
-    score = joined(kept.score, rest.score)
+    score = evidence.everything.score
     n = len(score)
     least, most = float(score.min(initial=1.0)), float(score.max(initial=0.0))
-    if n < MIN_DETECTIONS or least < MIN_SCORE_THRESHOLD or most == least:
+    few = n < MIN_DETECTIONS
+    if n < MIN_SCORES or least < MIN_SCORE_THRESHOLD or most == least:
         return
-    edge, near = (int(np.count_nonzero(score <= least + k * (most - least) / 20)) for k in (1, 4))
-    per_image = np.bincount(joined(kept.image, rest.image), minlength=len(evidence.truth.image_ids))
-    full = int(np.count_nonzero(per_image == per_image.max()))
-    if edge < max(MIN_AT_EDGE, EDGE_FRACTION * n, EDGE_STEP * (near - edge) / 3):
+    if few and not any(0 <= least - usual <= ABOVE_USUAL for usual in USUAL_THRESHOLDS):
         return
-    if 2 * full < np.count_nonzero(per_image):
+    part = (most - least) / 20
+    edge, near = (int(np.count_nonzero(score <= least + k * part)) for k in (1, 4))
+    at_edge, fraction, step = (
+        (FEW_AT_EDGE, FEW_EDGE_FRACTION, FEW_EDGE_STEP)
+        if few
+        else (MIN_AT_EDGE, EDGE_FRACTION, EDGE_STEP)
+    )
+    if edge < max(at_edge, fraction * n, step * (near - edge) / 3):
+        return
+    if not _capped(evidence):
+        per_image = n / len(evidence.truth.image_ids)
         yield (
             f"no score below {least:.4g}, where the {n:,} scores end abruptly ({percent(edge, n)} "
-            f"of them are at most {least + (most - least) / 20:.4g}), "
-            f"{n / len(per_image):.1f} detections per image: likely a confidence threshold; AP "
+            f"of them are at most {least + part:.4g}), "
+            f"{per_image:.1f} detections per image: likely a confidence threshold; AP "
             "also counts detections below it, so export with a threshold of 0.001 "
             "(Ultralytics: conf=0.001)"
         )
 
 
-def _mixed(columns: Sequence[Ints | Floats]) -> NDArray[np.uint64]:
-    """Hash of each record: equal for equal records, almost never for others."""
-    mixed = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        mixed = mixed * _MIX + np.ascontiguousarray(column).view(np.uint64)
-    return mixed
+def _capped(evidence: Evidence) -> bool:
+    """Whether half of the images with detections have the same, largest number of them."""
+    per_image = np.bincount(evidence.everything.image, minlength=len(evidence.truth.image_ids))
+    full = int(np.count_nonzero(per_image == per_image.max()))
+    return 2 * full >= int(np.count_nonzero(per_image))
+
+
+def no_low_scores(evidence: Evidence) -> Iterator[str]:
+    """Few detections without a low score, which may be a score threshold or a confident model."""
+    score = evidence.everything.score
+    if not MIN_SCORES <= len(score) < MIN_DETECTIONS or score.min() == score.max():
+        return
+    if score.min() < MIN_SCORE_THRESHOLD or _capped(evidence) or any(score_threshold(evidence)):
+        return
+    yield (
+        f"{counted(len(score), 'detection')}, none with a score below {score.min():.4g}: too few "
+        "to tell a confidence threshold from a confident model; AP also counts detections below a "
+        "threshold, so export with a threshold of 0.001 (Ultralytics: conf=0.001)"
+    )
 
 
 def repeated(evidence: Evidence) -> Iterator[str]:
@@ -100,11 +126,11 @@ def repeated(evidence: Evidence) -> Iterator[str]:
     # of 51 in 51,000, the fewest that are reported, an eighth misses all in 0.1 % of cases
     part = np.arange(len(predictions))
     if len(predictions) > LARGE:
-        part = np.flatnonzero(_mixed(columns[:3]) >> np.uint64(61) == 0)
-    hashes = np.sort(_mixed([column[part] for column in columns]))
+        part = np.flatnonzero(record_hashes(columns[:3]) >> np.uint64(61) == 0)
+    hashes = np.sort(record_hashes([column[part] for column in columns]))
     if not (hashes[1:] == hashes[:-1]).any():
         return
-    order = np.argsort(_mixed(columns), kind="stable")
+    order = np.argsort(record_hashes(columns), kind="stable")
     same = np.ones(len(order) - 1, np.bool_)
     for column in columns:
         same &= column[order[1:]] == column[order[:-1]]

@@ -29,7 +29,9 @@ def calibration(data: SplitData) -> Calibration:
     -----
     Source: the benchmark's evaluator, v2.0.1. Over the true and false positives of the
     localisation matching; detections ignored on crowd regions do not count. Species is ignored.
-    With bin b of n_b detections, each bin including its lower edge,
+    A bin includes its lower edge. The inner edges are ``linspace(0, 1, 11)[1:-1]``, of which the
+    third, sixth and seventh are the next floats above 0.3, 0.6 and 0.7: these three scores are in
+    the bin below. With bin b of n_b detections,
     ECE = sum over b of n_b / n * abs(mean confidence - fraction of true positives).
     """
     score = data.detections.score[data.local.evaluated]

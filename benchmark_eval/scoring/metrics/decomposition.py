@@ -10,7 +10,7 @@ from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.results.schema import Decomposition
 from benchmark_eval.scoring.detections import order_detections
 from benchmark_eval.scoring.matching import localise
-from benchmark_eval.scoring.pairs import find_pairs
+from benchmark_eval.scoring.pairs import find_matching_pairs
 from benchmark_eval.scoring.split_data import SplitData
 
 RATIO_NOTE = (
@@ -39,12 +39,12 @@ def open_vocabulary_recall(data: SplitData, predictions: Predictions) -> float |
     -----
     Ours. The benchmark's evaluator drops out-of-vocabulary detections before matching. On a
     split that lists few species, a beetle detected as another species then counts as missed.
-    Here the same matching runs on all detections.
+    Here the same matching runs on all detections, in file order on equal scores.
     """
     if not predictions.n_out_of_vocabulary:
         return share(len(data.local.true_positive), data.truth.n_scored)
     detections = order_detections(predictions.with_out_of_vocabulary(), len(data.categories.ids))
-    pairs = find_pairs(detections, data.truth, data.local.iou)
+    pairs = find_matching_pairs(detections, data.truth, data.local.iou)
     local = localise(detections, data.truth, pairs, data.local.iou)
     return share(len(local.true_positive), data.truth.n_scored)
 

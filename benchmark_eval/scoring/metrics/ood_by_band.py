@@ -10,7 +10,7 @@ from benchmark_eval.protocol import OOD_BANDS
 from benchmark_eval.results.schema import OodBand, OodByBand
 from benchmark_eval.scoring.coco import AT_50, CAPS, Scorer, Scores, Suite, match_coco, mean_defined
 from benchmark_eval.scoring.matching import Match, localise
-from benchmark_eval.scoring.split_data import SplitData, agreement
+from benchmark_eval.scoring.split_data import SplitData, agreement, band_of_annotations
 
 
 def ood_by_band(data: SplitData, suite: Suite, match: Match, score: Scorer) -> OodByBand:
@@ -44,10 +44,7 @@ def ood_by_band(data: SplitData, suite: Suite, match: Match, score: Scorer) -> O
 
 def band_rows(data: SplitData) -> list[tuple[str, Bools]]:
     """Each band with annotations, nearest first, and whether each annotation belongs to it."""
-    band = np.array([*data.categories.distance_band, ""])
-    listed = np.zeros(len(band), np.bool_)
-    listed[data.truth.listed] = True
-    of_annotation = np.where(listed, band, "")[data.truth.category]
+    of_annotation = band_of_annotations(data.categories, data.truth)
     rows = [(name, of_annotation == name) for name in OOD_BANDS]
     return [(name, keep) for name, keep in rows if keep.any()]
 
@@ -79,8 +76,7 @@ def _band(data: SplitData, suite: Suite, match: Match, keep: Bools, score: Score
     mixed = bool((~keep & np.isin(truth.image, images)).any())
     if mixed:
         match = match_coco(restricted, detections, truth, data.pairs)
-        pairs = data.pairs.subset(keep[data.pairs.truth])
-        local = localise(detections, truth, pairs, data.local.iou)
+        local = localise(detections, truth, data.pairs, data.local.iou, keep)
     else:
         local = data.local
     ap_50, ap_50_95, ar_100 = band_ap(score(restricted, detections, truth, match, 1))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark_eval.core.arrays import Floats, Ints
+from benchmark_eval.core.arrays import Floats, Ints, first_of_run
 from benchmark_eval.core.numbers import share
 from benchmark_eval.results.schema import OperatingCurve, OperatingPoint, OperatingPointAt
-from benchmark_eval.scoring.detections import Detections, first_of_run
+from benchmark_eval.scoring.detections import Detections
 from benchmark_eval.scoring.split_data import SplitData
 
 
