@@ -7,7 +7,7 @@ in JSON and an empty cell in CSV. Floats are written with enough digits to be re
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -24,6 +24,7 @@ from benchmark_eval.core.safe_read import read_or_report
 from benchmark_eval.inputs.manifest import Condition, condition_of
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
+from benchmark_eval.sweep.differences import DIFFERENCES
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
 SCHEMA_VERSION = 2
@@ -500,7 +501,35 @@ def load_tables(path: str | Path) -> Aggregated:
             cause="edited manually: aggregate again",
         )
         raise InputError(problems.all()) from error
+    for place, names in _missing_names(table):
+        problems.add(
+            "not-aggregated",
+            f"no {', '.join(names)}",
+            "the metrics of every row",
+            record=place,
+            cause="edited manually: aggregate again",
+        )
+    if problems:
+        raise InputError(problems.all())
     return table
+
+
+def _missing_names(table: Aggregated) -> Iterator[tuple[str, list[str]]]:
+    """The place of each row without one of its metrics, and the names of these metrics."""
+    curves = curve_names(table)
+    rows: list[tuple[str, Sequence[Mapping[str, object]], Iterable[str]]] = [
+        ("learning_curves", [row.metrics for row in table.learning_curves], curves),
+        ("learning_curves", [row.differences for row in table.learning_curves], DIFFERENCES),
+        ("budget_curves", [row.headline for row in table.budget_curves], HEADLINE),
+        ("density_curves", [row.metrics for row in table.density_curves], STRATUM_METRICS),
+        ("operating_curves", [row.metrics for row in table.operating_curves], CURVE_KEYS),
+        ("models", [row.values for row in table.models], curves),
+    ]
+    for place, mappings, names in rows:
+        for at, mapping in enumerate(mappings):
+            missing = [name for name in names if name not in mapping]
+            if missing:
+                yield f"{place}, row {at}", missing
 
 
 def _rows_of_conditions(

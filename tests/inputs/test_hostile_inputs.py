@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.factories import evaluation
+from support.factories import evaluation, write_benchmark, write_evaluation
 from support.layout import ANNOTATIONS, record, write_predictions, write_split, write_taxonomy
 
 from benchmark_eval import check_inputs
@@ -22,6 +22,7 @@ from benchmark_eval.inputs.config import normalise_config, read_config, require_
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.pipeline.plan import _benchmark_files
 from benchmark_eval.results import schema
+from benchmark_eval.sweep import aggregate
 from benchmark_eval.sweep.summaries import find_summaries
 from benchmark_eval.voc.text import text_files
 
@@ -445,3 +446,41 @@ def test_an_edited_summary_is_refused(tmp_path, capsys, name):
 def test_damaged_summaries_are_refused(text):
     with pytest.raises(InputError, match="evaluate the model again"):
         schema.decode_summary(text, "m_summary.json")
+
+
+AGGREGATED_EDITS = {
+    "a missing metric": lambda t: t["learning_curves"][0]["metrics"].popitem(),
+    "a missing value of a model": lambda t: t["models"][0]["values"].pop("iid_AP_50"),
+    "a missing difference": lambda t: t["learning_curves"][0]["differences"].popitem(),
+    "a missing point": lambda t: t["operating_curves"][0]["metrics"].pop("recall"),
+    "an unknown regime": lambda t: t["learning_curves"][0].update(regime="x"),
+    "text for a number": lambda t: t["budget_curves"][0].update(n_images="1"),
+    "a missing table": lambda t: t.pop("models"),
+}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """The content of an aggregated.json of one model."""
+    folder = tmp_path_factory.mktemp("sweep")
+    benchmark = write_benchmark(folder / "b")
+    digests = load_benchmark(benchmark).digests
+    (folder / "eval").mkdir()
+    write_evaluation(folder / "eval", evaluation("m", 0.5, benchmark=digests))
+    (folder / "m.csv").write_text("model_name,regime,k_or_p,seed\nm,global_uniform,1,0\n")
+    aggregate(eval_dir=folder / "eval", manifest=folder / "m.csv", benchmark=benchmark,
+              output_dir=folder / "out")  # fmt: skip
+    return (folder / "out/aggregated.json").read_text()
+
+
+@pytest.mark.parametrize("command", ["plot", "report"])
+@pytest.mark.parametrize("name", AGGREGATED_EDITS)
+def test_edited_tables_are_refused(tmp_path, capsys, tables, command, name):
+    tree = json.loads(tables)
+    AGGREGATED_EDITS[name](tree)
+    (tmp_path / "aggregated.json").write_text(json.dumps(tree))
+    code, _, err = run(capsys, command, "--aggregated", tmp_path / "aggregated.json",
+                       "--output-dir", tmp_path / "out")  # fmt: skip
+    assert code == 1
+    assert "aggregated.json" in err
+    assert "aggregate again" in err
