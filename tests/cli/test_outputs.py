@@ -453,6 +453,7 @@ def test_verify_and_check_ignore_the_record():
     assert run("verify out")[0] == 0
     shutil.copy(f"eval/{RECORD}", "data/predictions")
     shutil.copy(f"eval/{RECORD}", PREDICTIONS)
+    shutil.copy(f"eval/{RECORD}", ANNOTATIONS)
     words = "--benchmark-dir data/benchmark --manifest data/manifest.csv"
     code, text = run(f"check {words} --predictions-dir data/predictions --quiet")
     assert code == 0, text
