@@ -169,7 +169,7 @@ class Outputs:
 
     # ------------------------------------------------------------------ begin and end
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Claim the names and check them; raises UsageError with every problem."""
         try:
             self._made = _make_folder(self.folder)
@@ -194,7 +194,7 @@ class Outputs:
             )
         self._refuse(self._all_names(recorded), recorded)
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Remove the hidden folder, and new folders that stayed empty."""
         if self._hidden is not None:
             shutil.rmtree(self._hidden, ignore_errors=True)
@@ -279,7 +279,7 @@ class Outputs:
         """The SHA-256 of a prepared file, whose bytes are then on disk."""
         path = self.stage / name
         try:
-            with path.open("rb") as stream:
+            with open_input(path) as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -372,13 +372,13 @@ def claim(
     """
     outputs = Outputs(folder, names, inputs, force=force, declared=declared)
     try:
-        outputs.open()
+        outputs.begin()
         yield outputs
     except OSError as error:
         error.filename = outputs.published_name(error.filename) or error.filename
         raise
     finally:
-        outputs.close()
+        outputs.end()
 
 
 def require_new_folder(path: str | Path) -> None:
@@ -547,7 +547,7 @@ def _claimed(folder: Path, own: Path, *, clean: bool) -> set[str]:
                 continue  # not ours
             free: bool | None = True  # a process that was killed before it wrote its claim
             if _CLAIM in entries:
-                with (hidden / _CLAIM).open("rb") as stream:
+                with open_input(hidden / _CLAIM) as stream:
                     free = lock(stream)
                     if free is False:
                         with contextlib.suppress(msgspec.DecodeError):

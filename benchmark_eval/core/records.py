@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import read_input
 
 FINGERPRINT_OF = {"index": "benchmark", "sweep": "sweep", "plots": "report", "report": "report"}
 """The fingerprint of each set of results: the index, the tables (sweep), the plots, the report."""
@@ -30,7 +31,7 @@ def record_name(part: str, digest: str | None) -> str:
 def file_digest(path: str | Path) -> str | None:
     """SHA-256 (hex) of a small file; None if it cannot be read."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return hashlib.sha256(read_input(path)).hexdigest()
     except OSError:
         return None
 

@@ -290,11 +290,8 @@ def _outdated(plan: Plan, texts: Mapping[str, str]) -> Iterator[tuple[str, tuple
     """The models whose record is not their fingerprint, with the keys that differ."""
     for model in plan.models:
         expected, made = texts[plan.layout.model_fingerprint(model)], ""
-        with (
-            contextlib.suppress(OSError, ValueError),
-            open(plan.layout.model_record(model), encoding="utf-8") as stream,  # noqa: PTH123
-        ):
-            made = stream.read()
+        with contextlib.suppress(OSError, ValueError):
+            made = read_input(plan.layout.model_record(model)).decode()
         if made == expected:
             continue
         differ: tuple[str, ...] = ()

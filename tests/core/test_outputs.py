@@ -65,7 +65,7 @@ def test_a_stop_at_any_step_leaves_the_old_files_or_no_seal(tmp_path, monkeypatc
     with monkeypatch.context() as patched:
         for name in real:
             patched.setattr(Path, name, counting(name))
-        patched.setattr(outputs.Outputs, "close", lambda self: self._claim.close())  # no cleanup
+        patched.setattr(outputs.Outputs, "end", lambda self: self._claim.close())  # no cleanup
         with pytest.raises(_Stop):
             write(tmp_path, "new")
     found = content(tmp_path)

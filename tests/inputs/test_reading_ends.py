@@ -303,7 +303,8 @@ OPENING = {
 EXCEPTIONS = {
     "core/safe_read.py: open": "the guarded reader itself",
     "core/memory.py: read_text": "files of the kernel in /proc and /sys",
-    "cli/main.py: open": "the null device, for writing",
+    "core/terminal.py: open": "the null device, and standard streams",
+    "core/outputs.py: open": "locks the output folder",
     "core/code_digest.py: read_bytes": "the package's own source files",
     "core/csv_text.py: reader": "reads text; the only reader of CSV",
     "core/yaml_text.py: parse": "reads text; the only reader of YAML",
