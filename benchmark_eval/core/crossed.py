@@ -22,6 +22,7 @@ from benchmark_eval.core.intervals import (
     Interval,
     Reason,
     cut,
+    t_degrees,
     t_quantile,
     without_interval,
 )
@@ -51,9 +52,9 @@ class CrossedTable:
 
 @dataclass(frozen=True, slots=True)
 class SeedVariance:
-    """The variance over seeds of a mean over species, and its degrees of freedom.
+    """A variance over seeds that several tables share, and its degrees of freedom.
 
-    In a table of S species it is MS_seed / S.
+    It is MS_seed / S: the variance of the mean over S species.
     """
 
     variance: float
@@ -90,35 +91,36 @@ def crossed_table(values: Floats, minus: Floats | None = None) -> CrossedTable:
         used = defined.any(axis=0)
     values, defined = values[:, used], defined[:, used]
     complete = defined.all(axis=1) if used.any() else np.zeros(len(values), bool)
-    return _reduce(values[complete].tolist(), int((~complete).sum()), size)
+    return _reduce(values[complete], int((~complete).sum()), size)
 
 
 def _largest(values: Floats, defined: Bools) -> float:
     return float(np.abs(values[defined]).max()) if defined.any() else 0.0
 
 
-def _reduce(rows: list[list[float]], n_left_out: int, size: float) -> CrossedTable:
+def _reduce(cells: Floats, n_left_out: int, size: float) -> CrossedTable:
     zero = (ROUNDING * size) ** 2
-    n, r = len(rows), len(rows[0]) if rows else 0
-    if not n:
+    n, r = cells.shape
+    if not n or not r:
         return CrossedTable(None, None, None, None, 0, 0, n_left_out, zero)
-    species = [math.fsum(row) / r for row in rows]
-    mean = math.fsum(species) / n
+    # exact sums; single operations of numpy are rounded alike everywhere
+    species = np.array([math.fsum(row) for row in cells.tolist()]) / r
+    mean = math.fsum(species.tolist()) / n
     ms_species = ms_seed = ms_residual = None
     if n > 1:
-        ms_species = r * math.fsum((value - mean) ** 2 for value in species) / (n - 1)
+        ms_species = r * sum_of_squares(species - mean) / (n - 1)
     if r > 1:
-        seeds = [math.fsum(column) / n for column in zip(*rows, strict=True)]
-        ms_seed = n * math.fsum((value - mean) ** 2 for value in seeds) / (r - 1)
+        seeds = np.array([math.fsum(column) for column in cells.T.tolist()]) / n
+        ms_seed = n * sum_of_squares(seeds - mean) / (r - 1)
         if n > 1:
-            shift = [value - mean for value in seeds]
-            rest = math.fsum(
-                (value - of_species - of_seed) ** 2
-                for row, of_species in zip(rows, species, strict=True)
-                for value, of_seed in zip(row, shift, strict=True)
-            )
-            ms_residual = rest / ((n - 1) * (r - 1))
+            rest = (cells - species[:, None]) - (seeds - mean)
+            ms_residual = sum_of_squares(rest) / ((n - 1) * (r - 1))
     return CrossedTable(mean, ms_species, ms_seed, ms_residual, n, r, n_left_out, zero)
+
+
+def sum_of_squares(values: Floats) -> float:
+    """The exact sum of the squares of all values."""
+    return math.fsum((values * values).ravel().tolist())
 
 
 def crossed_interval(
@@ -130,9 +132,8 @@ def crossed_interval(
 
     With MS the mean squares of species, seeds and residual, S species and R seeds,
     V = max(MS_species + MS_seed - MS_residual, MS_species, MS_seed) and the interval is
-    mean +- t sqrt(V / (S R)), with Satterthwaite's degrees of freedom
-    V^2 / (MS_species^2 / (S - 1) + MS_seed^2 / (R - 1) + MS_residual^2 / ((S - 1) (R - 1))),
-    at least min(S - 1, R - 1).
+    mean +- t sqrt(V / (S R)). t is the mean of the quantiles with S - 1 and R - 1 degrees of
+    freedom, weighted by MS_species and MS_seed.
 
     Parameters
     ----------
@@ -153,9 +154,14 @@ def crossed_interval(
 
     Notes
     -----
-    Satterthwaite (1946), "An approximate distribution of estimates of variance components". The
-    two maxima keep V from falling below a variance that is certainly in it; they make intervals
-    of differences conservative.
+    The quantile is Cochran's (1964), "Approximate significance levels of the Behrens-Fisher
+    test". Satterthwaite's degrees of freedom were tried: where seeds vary most, which is usual for
+    a paired difference, their interval covers 0.92 for three seeds and 0.88 for two, because a
+    small MS_seed both narrows the interval and raises its degrees of freedom. Cochran's covers
+    0.95 and is conservative where both variances matter. The two maxima keep V from falling below
+    a variance that is certainly in it.
+
+    ``df`` are the degrees of freedom whose quantile is t. P-values use them.
 
     Examples
     --------
@@ -182,7 +188,7 @@ def crossed_interval(
         variance, df = combine(
             MeanSquare(table.ms_species, n - 1),
             _seed_term(table, table.ms_seed, shared),
-            MeanSquare(table.ms_residual, (n - 1) * (r - 1)),
+            table.ms_residual,
         )
     if variance <= table.zero:
         return without_interval(found, Reason.NO_VARIATION)
@@ -214,12 +220,14 @@ class MeanSquare(NamedTuple):
     df: float
 
 
-def combine(species: MeanSquare, seed: MeanSquare, residual: MeanSquare) -> MeanSquare:
-    """V and its degrees of freedom (``crossed_interval``)."""
-    variance = max(species.value + seed.value - residual.value, species.value, seed.value)
-    below = math.fsum(each.value * each.value / each.df for each in (species, seed, residual))
-    floor = min(species.df, seed.df)
-    return MeanSquare(variance, max(variance * variance / below, floor) if below > 0 else floor)
+def combine(species: MeanSquare, seed: MeanSquare, residual: float) -> MeanSquare:
+    """V of ``crossed_interval``, and the degrees of freedom of its quantile."""
+    variance = max(species.value + seed.value - residual, species.value, seed.value)
+    total = species.value + seed.value
+    if total <= 0:
+        return MeanSquare(0.0, min(species.df, seed.df))
+    quantile = (species.value * t_quantile(species.df) + seed.value * t_quantile(seed.df)) / total
+    return MeanSquare(variance, t_degrees(quantile))
 
 
 def _seed_term(table: CrossedTable, own: float, shared: SeedVariance | None) -> MeanSquare:

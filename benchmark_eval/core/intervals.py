@@ -110,6 +110,13 @@ def t_quantile(degrees: float) -> float:
     return float(stdtrit(degrees, (1 + LEVEL) / 2))
 
 
+def t_degrees(quantile: float) -> float:
+    """The degrees of freedom whose two-sided quantile at ``LEVEL`` is ``quantile``."""
+    from scipy.special import stdtridf
+
+    return float(stdtridf((1 + LEVEL) / 2, quantile))
+
+
 def t_probability(statistic: float, degrees: float) -> float:
     """The two-sided p-value of a t statistic."""
     from scipy.special import stdtr

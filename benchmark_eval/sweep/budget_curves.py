@@ -7,7 +7,7 @@ specimens or money. It is linear in log2 cost between budgets and is not extrapo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from benchmark_eval.core.intervals import (
     without_interval,
 )
 from benchmark_eval.core.numbers import ROUNDING
-from benchmark_eval.sweep.paired import compare_pairs, difference_intervals
+from benchmark_eval.sweep.paired import Key, compare_pairs, difference_intervals
 from benchmark_eval.sweep.verdicts import Question, judge
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -59,7 +59,8 @@ def price(n_images: float, n_specimens: float, per_image: float, per_specimen: f
 
 def steps(curve: Curve) -> Question:
     """The change from each budget to the next, paired by species and seed."""
-    return compare_pairs([(after, before) for before, after in pairwise(curve.values)])
+    budgets = dict(enumerate(curve.values))
+    return compare_pairs(budgets, [(after, before) for before, after in pairwise(budgets)])
 
 
 def gain_per_doubling(curve: Curve) -> list[Interval]:
@@ -117,20 +118,29 @@ def equal_budget(
         without a common range of costs. Pass the intervals of a question to ``verdicts.judge``, or
         use ``equal_budgets``.
     """
-    return equal_budgets([(a, b)], bounds)[0][0]
+    return equal_budgets({"a": a, "b": b}, [("a", "b")], bounds)[0][0]
 
 
 def equal_budgets(
-    pairs: Sequence[tuple[Curve, Curve]], bounds: tuple[float, float] | None = DIFFERENCE
+    curves: Mapping[Key, Curve],
+    pairs: Sequence[tuple[Key, Key]],
+    bounds: tuple[float, float] | None = DIFFERENCE,
 ) -> tuple[list[EqualBudget], Question]:
-    """``equal_budget`` for all comparisons of a question, which share their seed variance."""
-    ranges = [_common_range(a, b) for a, b in pairs]
-    tables = [
-        crossed_table(_area(a, *common), _area(b, *common))
-        for (a, b), common in zip(pairs, ranges, strict=True)
+    """``equal_budget`` for all comparisons (A, B) of a question, which share their seed variance.
+
+    ``curves`` maps a key, such as an (architecture, regime), to its curve.
+    """
+    ranges = [_common_range(curves[a], curves[b]) for a, b in pairs]
+    comparable = [
+        (pair, common)
+        for pair, common in zip(pairs, ranges, strict=True)
         if not isinstance(common, Reason)
     ]
-    tested = iter(difference_intervals(tables, bounds))
+    tables = [
+        crossed_table(_area(curves[a], *common), _area(curves[b], *common))
+        for (a, b), common in comparable
+    ]
+    tested = iter(difference_intervals(tables, [pair for pair, _ in comparable], bounds))
     results = []
     for common in ranges:
         if isinstance(common, Reason):

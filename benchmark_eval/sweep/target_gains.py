@@ -47,14 +47,16 @@ def relations(
 
 
 def changes_by_group(
-    changes: Mapping[str, tuple[Floats, Floats]], group: Sequence[str | None]
+    at_budgets: Mapping[str, Floats], at_zero: Floats, group: Sequence[str | None]
 ) -> tuple[list[tuple[str, str]], Question]:
     """The mean change of each group of species at each budget, as one question.
 
     Parameters
     ----------
-    changes
-        By budget (k): the AP at that budget and the AP at k = 0, both (species, seeds).
+    at_budgets
+        By budget k > 0: the AP at that budget, (species, seeds).
+    at_zero
+        The AP at k = 0 of the same species and seeds.
     group
         (species,), the group of each one: the band of a target species, or its relation to the
         targets. None leaves a species out.
@@ -66,12 +68,14 @@ def changes_by_group(
         species and retraining. The targets' own AP is 0 at k = 0 by construction.
     """
     labels = list(dict.fromkeys(name for name in group if name is not None))
-    keys = [(budget, label) for budget in changes for label in labels]
+    keys = [(budget, label) for budget in at_budgets for label in labels]
     rows = {label: np.array([name == label for name in group], bool) for label in labels}
-    pairs = [
-        (changes[budget][0][rows[label]], changes[budget][1][rows[label]]) for budget, label in keys
-    ]
-    return keys, compare_pairs(pairs)
+    tables: dict[tuple[str, str], Floats] = {}
+    for budget, label in keys:
+        tables[budget, label] = at_budgets[budget][rows[label]]
+        tables["", label] = at_zero[rows[label]]
+    pairs = [(key, ("", key[1])) for key in keys]
+    return keys, compare_pairs(tables, pairs)
 
 
 def share_closed(at_k: Floats, at_zero: Floats, at_all: Floats) -> Interval:

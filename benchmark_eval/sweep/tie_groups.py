@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.crossed import (
     MAX_LEFT_OUT,
@@ -12,6 +14,7 @@ from benchmark_eval.core.crossed import (
     combine,
     crossed_interval,
     crossed_table,
+    sum_of_squares,
 )
 from benchmark_eval.core.intervals import MIN_SEEDS, MIN_SPECIES, Reason
 from benchmark_eval.core.numbers import ROUNDING
@@ -60,8 +63,8 @@ def tie_group(candidates: Floats) -> TieGroup:
     -----
     Tukey's range test (1953), so that the best being picked after the fact is accounted for. In
     the table without species x seed means, the mean squares of candidate x species, candidate x
-    seed and the residual, with (k - 1)(S - 1), (k - 1)(R - 1) and (k - 1)(S - 1)(R - 1) degrees of
-    freedom, are combined as in ``core.crossed.crossed_interval``.
+    seed and the residual, the first two with (k - 1)(S - 1) and (k - 1)(R - 1) degrees of freedom,
+    are combined as in ``core.crossed.crossed_interval``.
     """
     if not len(candidates):
         return TieGroup((), (), frozenset(), 0, 0, 0, None, None, Reason.NO_VALUES)
@@ -107,28 +110,16 @@ def _untestable(n_species: int, n_seeds: int, n_left_out: int) -> Reason | None:
 def _common_variance(cells: Floats) -> MeanSquare:
     """V of a complete (candidates, species, seeds) table and its degrees of freedom."""
     k, n, r = cells.shape
-    shared = [
-        [math.fsum(column) / k for column in zip(*rows, strict=True)]
-        for rows in zip(*cells.tolist(), strict=True)
-    ]
-    by_species, by_seed, rest = [], [], []
-    for table in cells.tolist():
-        z = [
-            [x - m for x, m in zip(*both, strict=True)] for both in zip(table, shared, strict=True)
-        ]
-        species = [math.fsum(row) / r for row in z]
-        seeds = [math.fsum(column) / n for column in zip(*z, strict=True)]
-        mean = math.fsum(species) / n
-        by_species += [(value - mean) ** 2 for value in species]
-        by_seed += [(value - mean) ** 2 for value in seeds]
-        rest += [
-            (x - a - b + mean) ** 2
-            for row, a in zip(z, species, strict=True)
-            for x, b in zip(row, seeds, strict=True)
-        ]
+    # without the mean of each species and seed over the candidates
+    totals = [[math.fsum(each) for each in seeds] for seeds in cells.transpose(1, 2, 0).tolist()]
+    z = cells - np.array(totals) / k
+    species = np.array([[math.fsum(row) for row in table] for table in z.tolist()]) / r
+    seeds = np.array([[math.fsum(s) for s in t] for t in z.transpose(0, 2, 1).tolist()]) / n
+    mean = np.array([math.fsum(row) for row in species.tolist()])[:, None] / n
+    rest = (z - species[:, :, None]) - (seeds - mean)[:, None, :]
     free = k - 1
     return combine(
-        MeanSquare(r * math.fsum(by_species) / (free * (n - 1)), free * (n - 1)),
-        MeanSquare(n * math.fsum(by_seed) / (free * (r - 1)), free * (r - 1)),
-        MeanSquare(math.fsum(rest) / (free * (n - 1) * (r - 1)), free * (n - 1) * (r - 1)),
+        MeanSquare(r * sum_of_squares(species - mean) / (free * (n - 1)), free * (n - 1)),
+        MeanSquare(n * sum_of_squares(seeds - mean) / (free * (r - 1)), free * (r - 1)),
+        sum_of_squares(rest) / (free * (n - 1) * (r - 1)),
     )
