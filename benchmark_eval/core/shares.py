@@ -189,7 +189,7 @@ def bell_mccaffrey(weights: list[float]) -> float:
     Notes
     -----
     Bell and McCaffrey (2002). Q_ij = a_i a_j (1[i = j] - h_i - h_j + q) with a = h / sqrt(1 - h)
-    and q = sum h^2, so that both sums are of the order of the number of species.
+    and q = sum h^2.
 
     Examples
     --------
@@ -197,15 +197,14 @@ def bell_mccaffrey(weights: list[float]) -> float:
     3.0
     """
     q = math.fsum(h * h for h in weights)
-    kept = [h for h in weights if h < 1.0]
-    b = [h * h / (1.0 - h) for h in kept]
-    trace = math.fsum(x * (1.0 - 2.0 * h + q) for x, h in zip(b, kept, strict=True))
-    b0 = math.fsum(b)
-    b1 = math.fsum(x * h for x, h in zip(b, kept, strict=True))
-    b2 = math.fsum(x * h * h for x, h in zip(b, kept, strict=True))
-    diagonal = math.fsum(x * x * (1.0 + 2.0 * (q - 2.0 * h)) for x, h in zip(b, kept, strict=True))
-    squares = diagonal + q * q * b0 * b0 + 2.0 * b0 * b2 + 2.0 * b1 * b1 - 4.0 * q * b0 * b1
-    return max(1.0, trace * trace / squares) if squares > 0 else 1.0
+    h = np.array([weight for weight in weights if weight < 1.0])
+    b = h * h / (1.0 - h)
+    # 1 - 2 h + q, without cancellation where one species holds nearly all specimens
+    diagonal = (1.0 - h) ** 2 + (q - h * h)
+    square = b[:, None] * b * (q - h[:, None] - h) ** 2
+    np.fill_diagonal(square, (b * diagonal) ** 2)
+    trace, total = math.fsum((b * diagonal).tolist()), math.fsum(square.ravel().tolist())
+    return max(1.0, trace * trace / total) if total > 0 else 1.0
 
 
 def kish(sizes: Ints) -> float:

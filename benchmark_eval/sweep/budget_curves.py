@@ -301,22 +301,25 @@ def _no_cost(fraction: float, reason: Reason) -> CostOfLevel:
 
 
 def _first_at(costs: Sequence[float], curve: Sequence[float], level: float) -> Place:
-    """The smallest cost at which a non-decreasing curve is at least ``level``."""
-    if curve[0] >= level:
-        return (None, True, False) if curve[0] > level else (costs[0], False, False)
-    for i in range(1, len(curve)):
-        if curve[i] >= level:
-            return _between(costs, curve, i, level), False, False
+    """The smallest cost at which a non-decreasing curve is at least ``level``, up to rounding."""
+    slack = ROUNDING * max(abs(curve[0]), abs(curve[-1]))
+    if curve[0] > level + slack:
+        return None, True, False
+    for i, height in enumerate(curve):
+        if height >= level - slack:
+            return costs[0] if i == 0 else _between(costs, curve, i, level), False, False
     return None, False, True
 
 
 def _last_at(costs: Sequence[float], curve: Sequence[float], level: float) -> Place:
-    """The largest cost at which a non-decreasing curve is at most ``level``."""
-    if curve[-1] <= level:
-        return (None, False, True) if curve[-1] < level else (costs[-1], False, False)
-    for i in range(len(curve) - 1, 0, -1):
-        if curve[i - 1] <= level:
-            return _between(costs, curve, i, level), False, False
+    """The largest cost at which a non-decreasing curve is at most ``level``, up to rounding."""
+    slack = ROUNDING * max(abs(curve[0]), abs(curve[-1]))
+    if curve[-1] < level - slack:
+        return None, False, True
+    last = len(curve) - 1
+    for i in range(last, -1, -1):
+        if curve[i] <= level + slack:
+            return costs[i] if i == last else _between(costs, curve, i + 1, level), False, False
     return None, True, False
 
 
