@@ -13,7 +13,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -63,6 +63,10 @@ class Effort:
     def truth(self) -> int:
         """Draws behind a truth."""
         return 100_000 if self.quick else 2_000_000
+
+    def times(self, factor: int) -> Effort:
+        """More draws where a row is cheap; the same if quick."""
+        return self if self.quick else replace(self, draws=factor * self.draws)
 
     def some(self, values: tuple[T, ...]) -> tuple[T, ...]:
         """All values of a grid; its ends only, if quick."""
@@ -312,6 +316,7 @@ def crossed(effort: Effort, generator: np.random.Generator) -> list[Section]:
     """Means over species, of one condition and of a paired difference."""
     titles = ("species", "seeds", "seed variance", "coverage", "simulation error", "gate",
               "Satterthwaite", "seeds only", "species only")  # fmt: skip
+    effort = effort.times(4)
     levels, differences = Section("levels", titles), Section("differences", titles)
     for world, label in ((QUIET, "small"), (NOISY, "large")):
         truth = world.mean(generator, effort.truth)
@@ -344,6 +349,7 @@ def shares(effort: Effort, generator: np.random.Generator) -> Section:
         ("species", "seeds", "share and size", "coverage", "simulation error", "gate",
          "species bootstrap", "seeds only", "specimens only (Wilson)", "median n_eff"),
     )  # fmt: skip
+    effort = effort.times(2)
     for slope, label in ((0.0, "independent"), (0.5, "correlated")):
         size = generator.normal(0, 1.2, effort.truth)
         logits = generator.normal(0.8, 0.8, effort.truth) + slope * size
@@ -392,8 +398,7 @@ def verdicts(effort: Effort, generator: np.random.Generator) -> Section:
     ):
         for k in effort.some((2, 3, 6)):
             pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
-            # one comparison is cheap, and has nothing to share
-            draws = effort.draws * (4 if k == 2 and not effort.quick else 1)
+            draws = effort.times(4 if k == 2 else 1).draws
             for n, r in effort.some(((8, 3), (30, 3), (65, 3), (65, 5))):
                 for shift in effort.some((0.0, 1.5)) if k > 2 else (0.0,):
                     drawn = world.draw(generator, draws, k, n, r, shift)
@@ -467,6 +472,7 @@ def planning(effort: Effort, generator: np.random.Generator) -> Section:
         ("statistic", "species", "seeds", "truth", "coverage", "simulation error", "gate",
          "seeds only"),
     )  # fmt: skip
+    effort = effort.times(2)
     for gap in (0.0, 0.4):
         a, b = _two_curves(generator, effort.truth // 20, 1, 20, gap)
         truth = float(_by_grid(a, b).mean())
