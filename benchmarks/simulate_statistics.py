@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_eval.core.crossed import crossed_interval, crossed_table
+from benchmark_eval.core.crossed import crossed_interval, crossed_table, unpaired_interval
 from benchmark_eval.core.intervals import (
     DIFFERENCE,
     UNIT,
@@ -545,7 +545,7 @@ def _by_grid(a: Array, b: Array) -> Array:
 
 
 def others(effort: Effort, generator: np.random.Generator) -> Section:
-    """Share closed by the targets, band gaps at equal density, retention."""
+    """Share closed by the targets, band gaps, unpaired seeds, retention."""
     section = Section(
         "others",
         ("statistic", "species", "seeds", "coverage", "simulation error", "gate",
@@ -583,6 +583,12 @@ def others(effort: Effort, generator: np.random.Generator) -> Section:
                     hits.append(covers(band_gap(near, far, weighting).interval, 0.0))
                 gate = coverage_gate(min(n, m), r) if weighting == "species" else None
                 add(f"band gap at equal density, by {weighting}", f"{n}, {m}", r, hits, gate)
+    for world, label in ((QUIET, "small"), (NOISY, "large")):
+        for n, r in ((8, 3), (65, 3), (65, 5)):
+            drawn = world.draw(generator, effort.draws, 2, n, r)
+            hits = [covers(unpaired_interval(a, b), 0.0) for a, b in drawn]
+            name = f"difference of unpaired seeds, {label} seed variance"
+            add(name, f"{n}", r, hits, coverage_gate(n, r))
     base = generator.normal(1.0, 0.8, effort.truth)
     field = expit(base - 0.8 + generator.normal(0, 0.7, effort.truth))
     truth = float(field.mean() / expit(base).mean())
@@ -591,7 +597,8 @@ def others(effort: Effort, generator: np.random.Generator) -> Section:
         for _ in range(2 * effort.draws):
             base = generator.normal(1.0, 0.8, n)
             elsewhere = base - 0.8 + generator.normal(0, 0.7, n)
-            hits.append(covers(retention(expit(elsewhere), expit(base)), truth))
+            found = retention(expit(elsewhere)[:, None], expit(base)[:, None])
+            hits.append(covers(found, truth))
         add("retention (one model)", f"{n}", 1, hits, COVERAGE if n >= 8 else COVERAGE_SMALL)
     return section
 

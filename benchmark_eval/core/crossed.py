@@ -8,6 +8,7 @@ is left of each cell.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from benchmark_eval.core.arrays import Bools, Floats
 from benchmark_eval.core.intervals import (
+    DIFFERENCE,
     MIN_SEEDS,
     MIN_SPECIES,
     Covers,
@@ -192,23 +194,14 @@ def crossed_interval(
         )
     if variance <= table.zero:
         return without_interval(found, Reason.NO_VARIATION)
-    se = math.sqrt(variance / (n * r))
-    half = t_quantile(df) * se
-    return replace(
-        found,
-        low=cut(table.mean - half, bounds),
-        high=cut(table.mean + half, bounds),
-        se=se,
-        df=df,
-        no_verdict=no_verdict(table),
-    )
+    return _around(found, math.sqrt(variance / (n * r)), df, bounds, no_verdict(found))
 
 
-def no_verdict(table: CrossedTable) -> Reason | None:
-    """Why nothing may be concluded from a table that has an interval; None if something may."""
-    if table.n_seeds < MIN_SEEDS:
+def no_verdict(found: Interval) -> Reason | None:
+    """Why nothing may be concluded from an interval over species; None if something may."""
+    if found.n_seeds < MIN_SEEDS:
         return Reason.FEW_SEEDS
-    if table.n_left_out > MAX_LEFT_OUT * (table.n_species + table.n_left_out):
+    if found.n_left_out > MAX_LEFT_OUT * ((found.n_species or 0) + found.n_left_out):
         return Reason.SPECIES_LEFT_OUT
     return None
 
@@ -220,13 +213,20 @@ class MeanSquare(NamedTuple):
     df: float
 
 
-def combine(species: MeanSquare, seed: MeanSquare, residual: float) -> MeanSquare:
-    """V of ``crossed_interval``, and the degrees of freedom of its quantile."""
-    variance = max(species.value + seed.value - residual, species.value, seed.value)
-    total = species.value + seed.value
+def combine(
+    species: MeanSquare, seeds: MeanSquare | Sequence[MeanSquare], residual: float
+) -> MeanSquare:
+    """V of ``crossed_interval``, and the degrees of freedom of its quantile.
+
+    Several terms of ``seeds`` are independent variances that add.
+    """
+    each = [seeds] if isinstance(seeds, MeanSquare) else list(seeds)
+    over_seeds = math.fsum(term.value for term in each)
+    total = species.value + over_seeds
     if total <= 0:
-        return MeanSquare(0.0, min(species.df, seed.df))
-    quantile = (species.value * t_quantile(species.df) + seed.value * t_quantile(seed.df)) / total
+        return MeanSquare(0.0, species.df)
+    quantile = math.fsum(term.value * t_quantile(term.df) for term in (species, *each)) / total
+    variance = max(total - residual, species.value, over_seeds)
     return MeanSquare(variance, t_degrees(quantile))
 
 
@@ -234,3 +234,75 @@ def _seed_term(table: CrossedTable, own: float, shared: SeedVariance | None) -> 
     if shared is None:
         return MeanSquare(own, table.n_seeds - 1)
     return MeanSquare(max(own, shared.variance * table.n_species), shared.df)
+
+
+def unpaired_interval(
+    a: Floats, b: Floats, bounds: tuple[float, float] | None = DIFFERENCE
+) -> Interval:
+    """The difference A - B of two means over the same species whose seeds are not paired.
+
+    For models of different training subsets: species are paired, and the variances over seeds of
+    both sides add. It is ``crossed_interval`` otherwise.
+
+    Parameters
+    ----------
+    a, b
+        (species, seeds of A) and (species, seeds of B), the same species in the same order; NaN
+        where undefined.
+    bounds
+        The range of the difference.
+
+    Returns
+    -------
+    Interval
+        Covers species and retraining; with one seed on a side, species only. ``n_seeds`` is that
+        of the side with fewer. Reasons as in ``crossed_interval``.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"sides of {len(a)} and {len(b)} species")
+    sides = [side[:, ~np.isnan(side).all(axis=0)] if len(side) else side for side in (a, b)]
+    r = min(side.shape[1] for side in sides)
+    complete = np.logical_and.reduce([~np.isnan(side).any(axis=1) for side in sides])
+    left, right = (side[complete] for side in sides)
+    n, n_left_out = int(complete.sum()) if r else 0, int((~complete).sum()) if r else len(a)
+    found = Interval(
+        mean=None,
+        covers=Covers.BOTH if r > 1 else Covers.SPECIES,
+        n_species=n,
+        n_seeds=r,
+        n_left_out=n_left_out,
+    )
+    if not n:
+        return without_interval(found, Reason.NO_VALUES)
+    means = [
+        np.array([math.fsum(row) / len(row) for row in side.tolist()]) for side in (left, right)
+    ]
+    paired = _reduce((means[0] - means[1])[:, None], n_left_out, float(np.abs(means).max()))
+    found = replace(found, mean=paired.mean)
+    if paired.ms_species is None or n < MIN_SPECIES:
+        return without_interval(found, Reason.FEW_SPECIES)
+    over_species = MeanSquare(paired.ms_species / n, n - 1)
+    variance = over_species
+    if r > 1:
+        seeds, residual = [], 0.0
+        for side in (left, right):
+            table = _reduce(side, 0, 0.0)
+            cells = n * table.n_seeds
+            seeds.append(MeanSquare((table.ms_seed or 0.0) / cells, table.n_seeds - 1))
+            residual += (table.ms_residual or 0.0) / cells
+        variance = combine(over_species, seeds, residual)
+    if variance.value <= paired.zero:
+        return without_interval(found, Reason.NO_VARIATION)
+    return _around(found, math.sqrt(variance.value), variance.df, bounds, no_verdict(found))
+
+
+def _around(
+    found: Interval,
+    se: float,
+    df: float,
+    bounds: tuple[float, float] | None,
+    reason: Reason | None,
+) -> Interval:
+    mean, half = found.mean or 0.0, t_quantile(df) * se
+    low, high = cut(mean - half, bounds), cut(mean + half, bounds)
+    return replace(found, low=low, high=high, se=se, df=df, no_verdict=reason)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from msgspec.structs import replace
 
-from benchmark_eval.core.arrays import Floats
+from benchmark_eval.core.arrays import Bools, Floats
 from benchmark_eval.core.intervals import (
     MIN_SPECIES,
     Covers,
@@ -30,17 +30,18 @@ def retention(elsewhere: Floats, in_distribution: Floats) -> Interval:
     Parameters
     ----------
     elsewhere, in_distribution
-        (species,), the mean over seeds of each species on both splits, the same species; NaN where
-        undefined, which leaves the species out.
+        (species, seeds), the same species and models on both splits; NaN where undefined. A
+        species counts by its means over the seeds where both are defined, and is left out without
+        such a seed.
 
     Returns
     -------
     Interval
-        Covers species. The interval is that of the log ratio, with the variance of the jackknife
-        over species and S - 1 degrees of freedom; it can exceed 1. ``mean`` is None if the
-        in-distribution mean is below 0.2. No interval for fewer than three species, for a field
-        mean of 0, or if the ratio is 0 without one of the species. Never a verdict, as it does not
-        cover retraining.
+        Covers species, whatever the number of seeds. The interval is that of the log ratio, with
+        the variance of the jackknife over species and S - 1 degrees of freedom; it can exceed 1.
+        ``mean`` is None if the in-distribution mean is below 0.2. No interval for fewer than three
+        species, for a field mean of 0, or if the ratio is 0 without one of the species. Never a
+        verdict, as it does not cover retraining.
 
     Notes
     -----
@@ -50,14 +51,18 @@ def retention(elsewhere: Floats, in_distribution: Floats) -> Interval:
     Examples
     --------
     >>> import numpy as np
-    >>> retention(np.array([0.4, 0.3, 0.2]), np.array([0.8, 0.6, 0.4])).mean
+    >>> retention(np.array([[0.4], [0.3], [0.2]]), np.array([[0.8], [0.6], [0.4]])).mean
     0.5
     """
     both = ~(np.isnan(elsewhere) | np.isnan(in_distribution))
-    a, b = elsewhere[both].tolist(), in_distribution[both].tolist()
-    n, n_left_out = len(a), int((~both).sum())
+    a, b = _means(elsewhere, both), _means(in_distribution, both)
+    n, n_left_out = len(a), int((~both.any(axis=1)).sum())
     found = Interval(
-        mean=None, covers=Covers.SPECIES, n_species=n, n_seeds=1, n_left_out=n_left_out
+        mean=None,
+        covers=Covers.SPECIES,
+        n_species=n,
+        n_seeds=int(both.any(axis=0).sum()),
+        n_left_out=n_left_out,
     )
     if not n:
         return without_interval(found, Reason.NO_VALUES)
@@ -90,3 +95,9 @@ def _jackknife(found: Interval, ratio: float, logs: list[float]) -> Interval:
         df=float(n - 1),
         no_verdict=Reason.SPECIES_ONLY,
     )
+
+
+def _means(values: Floats, defined: Bools) -> list[float]:
+    """The mean of each species that has a defined seed."""
+    rows = [row[some].tolist() for row, some in zip(values, defined, strict=True)]
+    return [math.fsum(row) / len(row) for row in rows if row]

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from benchmark_eval.core.crossed import SeedVariance, crossed_interval, crossed_table
+from benchmark_eval.core.crossed import (
+    SeedVariance,
+    crossed_interval,
+    crossed_table,
+    unpaired_interval,
+)
 from benchmark_eval.core.intervals import DIFFERENCE, UNIT, Covers, Reason
 
 NAN = math.nan
@@ -158,3 +163,66 @@ def test_a_difference_that_is_constant_up_to_rounding_has_no_interval():
 def test_sides_of_different_shapes_are_refused():
     with pytest.raises(ValueError, match="shapes"):
         crossed_table(np.zeros((3, 2)), np.zeros((4, 2)))
+
+
+def test_unpaired_seeds_by_hand():
+    a = np.array([[0.2, 0.4], [0.4, 0.6], [0.9, 0.8]])
+    b = np.array([[0.1, 0.2, 0.3], [0.5, 0.4, 0.3], [0.5, 0.7, 0.6]])
+    # species differ by 0.1, 0.1, 0.25: mean 0.15, variance 0.0075
+    # A: MS_seed 0.015, MS_residual 0.015 (as above); B: seed means 11/30, 13/30, 12/30,
+    # MS_seed = 3 x 0.002222 / 2 = 0.003333
+    found = unpaired_interval(a, b, None)
+    assert found.mean == pytest.approx(0.15)
+    species, seed_a, seed_b = 0.0075 / 3, 0.015 / 6, 0.0033333333 / 9
+    other = crossed_table(b)
+    assert other.ms_seed == pytest.approx(0.0033333333)
+    residual = 0.015 / 6 + other.ms_residual / 9
+    seeds = seed_a + seed_b
+    variance = max(species + seeds - residual, species, seeds)
+    assert found.se**2 == pytest.approx(variance)
+    t2, t1 = stats.t.ppf(0.975, 2), stats.t.ppf(0.975, 1)
+    quantile = (species * t2 + seed_a * t1 + seed_b * t2) / (species + seeds)
+    assert (found.high - found.mean) / found.se == pytest.approx(quantile)
+    assert (found.n_seeds, found.no_verdict) == (2, Reason.FEW_SEEDS)
+
+
+def test_unpaired_seeds_in_any_order():
+    rng = np.random.default_rng(3)
+    a, b = rng.random((8, 3)), rng.random((8, 4))
+    one, other = unpaired_interval(a, b), unpaired_interval(b[:, ::-1], a[:, ::-1])
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+    assert one.no_verdict is None
+
+
+def test_two_single_models_get_the_interval_over_species():
+    a, b = np.array([[0.2], [0.5], [0.9]]), np.array([[0.1], [0.5], [0.5]])
+    found = unpaired_interval(a, b)
+    assert found == crossed_interval(crossed_table(a, b), DIFFERENCE)
+    assert (found.covers, found.no_verdict) == (Covers.SPECIES, Reason.FEW_SEEDS)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        (np.zeros((0, 3)), np.zeros((0, 2)), Reason.NO_VALUES),
+        (np.zeros((4, 0)), np.zeros((4, 2)), Reason.NO_VALUES),
+        (np.full((4, 3), NAN), np.zeros((4, 2)), Reason.NO_VALUES),
+        (np.random.default_rng(0).random((2, 3)), np.zeros((2, 3)), Reason.FEW_SPECIES),
+        (np.ones((4, 3)), np.zeros((4, 2)), Reason.NO_VARIATION),
+        (np.full((4, 3), 0.1 + 0.2), np.full((4, 2), 0.1), Reason.NO_VARIATION),
+    ],
+)
+def test_unpaired_sides_without_an_interval_say_why(a, b, reason):
+    found = unpaired_interval(a, b)
+    assert (found.low, found.no_interval, found.no_verdict) == (None, reason, reason)
+
+
+def test_unpaired_sides_leave_out_incomplete_species():
+    rng = np.random.default_rng(4)
+    a, b = rng.random((9, 3)), rng.random((9, 3))
+    a[0, 1] = NAN
+    found = unpaired_interval(a, b)
+    assert (found.n_species, found.n_left_out) == (8, 1)
+    assert found.no_verdict == Reason.SPECIES_LEFT_OUT
+    with pytest.raises(ValueError, match="species"):
+        unpaired_interval(a, b[:5])
