@@ -350,7 +350,11 @@ def shares(effort: Effort, generator: np.random.Generator) -> Section:
          "species bootstrap", "seeds only", "specimens only (Wilson)", "median n_eff"),
     )  # fmt: skip
     effort = effort.times(2)
-    for slope, label in ((0.0, "independent"), (0.5, "correlated")):
+    for slope, label in (
+        (0.0, "independent"),
+        (0.5, "large species are easier"),
+        (-1.0, "large species are much harder"),
+    ):
         size = generator.normal(0, 1.2, effort.truth)
         logits = generator.normal(0.8, 0.8, effort.truth) + slope * size
         logits += generator.normal(0, 0.15, effort.truth)

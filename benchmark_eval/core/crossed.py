@@ -201,9 +201,14 @@ def no_verdict(found: Interval) -> Reason | None:
     """Why nothing may be concluded from an interval over species; None if something may."""
     if found.n_seeds < MIN_SEEDS:
         return Reason.FEW_SEEDS
-    if found.n_left_out > MAX_LEFT_OUT * ((found.n_species or 0) + found.n_left_out):
+    if too_many_left_out(found.n_left_out, found.n_species or 0):
         return Reason.SPECIES_LEFT_OUT
     return None
+
+
+def too_many_left_out(n_left_out: int, n_used: int) -> bool:
+    """Whether more than 10 % of the species are left out."""
+    return n_left_out / max(1, n_left_out + n_used) > MAX_LEFT_OUT
 
 
 class MeanSquare(NamedTuple):

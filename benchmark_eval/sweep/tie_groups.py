@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.crossed import (
-    MAX_LEFT_OUT,
     MeanSquare,
     combine,
     crossed_interval,
     crossed_table,
     sum_of_squares,
+    too_many_left_out,
 )
 from benchmark_eval.core.intervals import MIN_SEEDS, MIN_SPECIES, Reason
 from benchmark_eval.core.numbers import ROUNDING
@@ -102,7 +102,7 @@ def _untestable(n_species: int, n_seeds: int, n_left_out: int) -> Reason | None:
         return Reason.FEW_SPECIES
     if n_seeds < MIN_SEEDS:
         return Reason.FEW_SEEDS
-    if n_left_out > MAX_LEFT_OUT * (n_species + n_left_out):
+    if too_many_left_out(n_left_out, n_species):
         return Reason.SPECIES_LEFT_OUT
     return None
 

@@ -96,5 +96,5 @@ def test_rates_and_their_gates(script):
 
 def test_the_simulation_is_reproducible(script):
     effort = script.Effort(10, quick=True)
-    runs = [script.ties(effort, script.stream(7, "ties")).table() for _ in range(2)]
+    runs = [script.retraining(effort, script.stream(7, "x")).table() for _ in range(2)]
     assert runs[0] == runs[1]
