@@ -346,18 +346,18 @@ def shares(effort: Effort, generator: np.random.Generator) -> Section:
     """Shares pooled over species of unequal size."""
     section = Section(
         "shares",
-        ("species", "seeds", "share and size", "coverage", "simulation error", "gate",
-         "species bootstrap", "seeds only", "specimens only (Wilson)", "median n_eff"),
+        ("species", "seeds", "share and size", "seed variance", "coverage", "simulation error",
+         "gate", "species bootstrap", "seeds only", "specimens only (Wilson)", "median n_eff"),
     )  # fmt: skip
-    effort = effort.times(2)
-    for slope, label in (
-        (0.0, "independent"),
-        (0.5, "large species are easier"),
-        (-1.0, "large species are much harder"),
+    for slope, seed_sd, label in (
+        (0.0, 0.15, "independent"),
+        (0.0, 0.6, "independent"),
+        (0.5, 0.15, "large species are easier"),
+        (-1.0, 0.15, "large species are much harder"),
     ):
         size = generator.normal(0, 1.2, effort.truth)
         logits = generator.normal(0.8, 0.8, effort.truth) + slope * size
-        logits += generator.normal(0, 0.15, effort.truth)
+        logits += generator.normal(0, seed_sd, effort.truth)
         weight = 1 + np.exp(3.0 + size)
         truth = float((weight * expit(logits)).sum() / weight.sum())
         for n in effort.some((8, 12, 30, 65)):
@@ -368,7 +368,7 @@ def shares(effort: Effort, generator: np.random.Generator) -> Section:
                     size = generator.normal(0, 1.2, n)
                     logits = generator.normal(0.8, 0.8, n) + slope * size
                     counts = 1 + generator.poisson(np.exp(3.0 + size))
-                    shift = generator.normal(0, 0.15, r)
+                    shift = generator.normal(0, seed_sd, r)
                     found = generator.binomial(counts[:, None], expit(logits[:, None] + shift))
                     share = pooled_share(found, counts)
                     hits.append(covers(share.interval, truth))
@@ -380,7 +380,8 @@ def shares(effort: Effort, generator: np.random.Generator) -> Section:
                     effective.append(share.n_effective_species or 0.0)
                 gate = None if slope else coverage_gate(n, r)
                 section.rows.append(
-                    (f"{n}", f"{r}", label, rate(known(hits), gate), rate(boot),
+                    (f"{n}", f"{r}", label,
+                        "large" if seed_sd > 0.3 else "small", rate(known(hits), gate), rate(boot),
                      rate(student(by_seed, truth)) if r > 1 else "-", rate(specimens),
                      f"{np.median(effective):.1f}")
                 )  # fmt: skip
@@ -582,8 +583,9 @@ def others(effort: Effort, generator: np.random.Generator) -> Section:
                 hits = []
                 for _ in range(effort.draws):
                     shift = generator.normal(0, 0.15, r)
-                    near = _band(generator, n, shift, (0.5, 0.3, 0.2))
-                    far = _band(generator, m, shift, (0.2, 0.3, 0.5))
+                    own = generator.normal(0, 0.3, (2, r))
+                    near = _band(generator, n, shift + own[0], (0.5, 0.3, 0.2))
+                    far = _band(generator, m, shift + own[1], (0.2, 0.3, 0.5))
                     hits.append(covers(band_gap(near, far, weighting).interval, 0.0))
                 gate = coverage_gate(min(n, m), r) if weighting == "species" else None
                 add(f"band gap at equal density, by {weighting}", f"{n}, {m}", r, hits, gate)

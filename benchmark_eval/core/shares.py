@@ -14,6 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from benchmark_eval.core.arrays import Floats, Ints
+from benchmark_eval.core.crossed import MeanSquare, combine
 from benchmark_eval.core.intervals import (
     LEVEL,
     MIN_SEEDS,
@@ -61,8 +62,9 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     """A share pooled over species and seeds.
 
     With h_j the fraction of all specimens that belong to species j and e_j its share minus the
-    pooled one, the variance is sum h_j^2 e_j^2 / (1 - h_j) + (variance of the seeds' shares) / R,
-    with Bell and McCaffrey's degrees of freedom, on the logit scale.
+    pooled one, the variance is sum h_j^2 e_j^2 / (1 - h_j) + (variance of the seeds' shares) / R.
+    The interval is one on the logit scale. Its quantile is the mean of those with Bell and
+    McCaffrey's degrees of freedom and with R - 1, weighted by the two terms.
 
     Parameters
     ----------
@@ -85,7 +87,8 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     Notes
     -----
     Bell and McCaffrey (2002), "Bias reduction in standard errors for linear regression with
-    multi-stage samples"; Kish (1965), "Survey Sampling". The second term counts the residual of
+    multi-stage samples"; Cochran (1964) for the quantile, as in ``core.crossed.crossed_interval``;
+    Kish (1965), "Survey Sampling". The second term counts the residual of
     species and seeds twice, which makes the interval conservative.
     """
     sizes = np.repeat(annotated[:, None], found.shape[1], 1) if annotated.ndim == 1 else annotated
@@ -151,13 +154,14 @@ def _share_interval(
         return without_interval(result, Reason.AT_BOUND)
     weights = [size / total for size in sizes]
     errors = [f / size - share for f, size in zip(found, sizes, strict=True)]
-    variance = cluster_variance(weights, errors)
+    total_variance = MeanSquare(cluster_variance(weights, errors), bell_mccaffrey(weights))
     if r > 1:
         mean = math.fsum(by_seed) / r
-        variance += math.fsum((value - mean) ** 2 for value in by_seed) / (r - 1) / r
-    if variance <= ROUNDING**2:
+        over_seeds = math.fsum((value - mean) ** 2 for value in by_seed) / (r - 1) / r
+        total_variance = combine(total_variance, MeanSquare(over_seeds, r - 1), 0.0)
+    if total_variance.value <= ROUNDING**2:
         return without_interval(result, Reason.NO_VARIATION)
-    se, df = math.sqrt(variance), bell_mccaffrey(weights)
+    se, df = math.sqrt(total_variance.value), total_variance.df
     half = t_quantile(df) * se / (share * (1.0 - share))
     return replace(
         result,

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.crossed import MeanSquare, combine
 from benchmark_eval.core.intervals import (
     DIFFERENCE,
     MIN_SEEDS,
@@ -107,7 +108,8 @@ def band_gap(
     -----
     Direct standardisation. The bands' species are independent, so that their variances add. Each
     is ``core.shares.cluster_variance`` of the species' weights summed over the strata; the seeds
-    add the variance of their differences over R. Degrees of freedom: Satterthwaite's.
+    add the variance of their differences over R. The species' degrees of freedom are Welch's; the
+    quantile is Cochran's, as in ``core.crossed.crossed_interval``.
     """
     strata = [
         g
@@ -144,17 +146,18 @@ def _interval(near: _Side, far: _Side, r: int) -> Interval:
     )
     if min(near.n_species, far.n_species) < MIN_SPECIES:
         return without_interval(found, Reason.FEW_SPECIES)
-    parts = [(near.variance, near.df), (far.variance, far.df)]
+    sides = (near, far)
+    over_species = math.fsum(side.variance for side in sides)
+    below = math.fsum(side.variance**2 / side.df for side in sides)
+    total = MeanSquare(over_species, over_species**2 / below if below > 0 else 1.0)
     if r > 1:
         by_seed = [x - y for x, y in zip(near.by_seed, far.by_seed, strict=True)]
         mean = math.fsum(by_seed) / r
         spread = math.fsum((value - mean) ** 2 for value in by_seed) / (r - 1) / r
-        parts.append((spread, float(r - 1)))
-    variance = math.fsum(v for v, _ in parts)
-    if variance <= ROUNDING**2:
+        total = combine(total, MeanSquare(spread, r - 1), 0.0)
+    if total.value <= ROUNDING**2:
         return without_interval(found, Reason.NO_VARIATION)
-    df = variance * variance / math.fsum(v * v / each for v, each in parts)
-    se = math.sqrt(variance)
+    se, df = math.sqrt(total.value), total.df
     half = t_quantile(df) * se
     return replace(
         found,

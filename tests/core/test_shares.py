@@ -169,3 +169,13 @@ def test_effective_species():
     # the far band of the benchmark: two of eight species hold 84 % of the specimens
     assert kish(np.array([42, 42, 3, 3, 3, 3, 2, 2])) == pytest.approx(10_000 / 3572)
     assert kish(np.array([7, 7, 7])) == pytest.approx(3.0)
+
+
+def test_the_quantile_weighs_species_and_seeds():
+    # sizes 10; seeds differ by much, species by little: nearly t with one degree of freedom
+    found = pooled_share(np.array([[2, 8], [3, 8], [2, 9]]), np.array([10, 10, 10])).interval
+    shares = np.array([0.5, 0.55, 0.55])
+    species, seeds = shares.var(ddof=1) / 3, np.array([7 / 30, 25 / 30]).var(ddof=1) / 2
+    quantile = (species * stats.t.ppf(0.975, 2) + seeds * stats.t.ppf(0.975, 1)) / (species + seeds)
+    assert stats.t.ppf(0.975, found.df) == pytest.approx(quantile)
+    assert found.se**2 == pytest.approx(species + seeds)

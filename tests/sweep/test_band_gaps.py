@@ -129,3 +129,17 @@ def test_a_share_that_follows_the_size_permits_no_verdict():
     sizes = np.array([np.arange(30, 42)] * 2)
     far = band(np.repeat((sizes - 25)[..., None], 3, axis=2), sizes)
     assert band_gap(near, far, "specimens").interval.no_verdict == Reason.SHARE_FOLLOWS_SIZE
+
+
+def test_the_quantile_weighs_species_and_seeds():
+    near, far = random_band(12, 1), random_band(8, 2)
+    found = band_gap(near, far).interval
+    sides = []
+    for side in (near, far):
+        values = (side.found / side.annotated[..., None]).mean(axis=(0, 2))
+        sides.append((values.var(ddof=1) / len(values), len(values) - 1))
+    species = sum(v for v, _ in sides)
+    welch = species**2 / sum(v**2 / df for v, df in sides)
+    seeds = found.se**2 - species
+    expected = (species * stats.t.ppf(0.975, welch) + seeds * stats.t.ppf(0.975, 2)) / found.se**2
+    assert stats.t.ppf(0.975, found.df) == pytest.approx(expected)
