@@ -246,8 +246,8 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     """The percentile interval of the dataset card's species-cluster bootstrap, 2,000 draws.
 
     ``found`` and ``sizes`` are counts (species,), each size positive. Species are drawn with
-    replacement; linear quantiles. None for fewer than three species. It covers 0.8-0.9 (see
-    docs/statistics.md) and is shown for comparison only.
+    replacement; linear quantiles. None for fewer than three species. It covers less
+    than 0.9 (see docs/statistics.md) and is shown for comparison only.
     """
     if len(sizes) < MIN_SPECIES:
         return None
