@@ -6,7 +6,12 @@ import numpy as np
 
 from benchmark_eval.core.arrays import Floats, Ints
 from benchmark_eval.core.numbers import share
-from benchmark_eval.results.schema import OperatingCurve, OperatingPoint, OperatingPointAt
+from benchmark_eval.results.schema import (
+    OperatingCurve,
+    OperatingPoint,
+    OperatingPointAt,
+    OperatingThreshold,
+)
 from benchmark_eval.scoring.detections import Detections, first_of_run
 from benchmark_eval.scoring.split_data import SplitData
 
@@ -47,6 +52,24 @@ def operating_point(data: SplitData) -> OperatingPoint:
             false_positives_per_image=[p.false_positives_per_image for p in curve],
         ),
     )
+
+
+def given_threshold(confidence: float | None) -> OperatingThreshold:
+    """The operating threshold that the user gave; without one, undefined unless iid_test is scored.
+
+    ``threshold_of`` determines it on iid_test.
+    """
+    if confidence is not None:
+        return OperatingThreshold(confidence=float(confidence), source="operating_confidence")
+    return OperatingThreshold(confidence=None, source="undefined: iid_test was not scored")
+
+
+def threshold_of(best: OperatingPointAt) -> OperatingThreshold:
+    """The operating threshold of a model: that of the best F1 on iid_test."""
+    if best.confidence is None:
+        reason = "undefined: no detection or no scored specimen on iid_test"
+        return OperatingThreshold(confidence=None, source=reason)
+    return OperatingThreshold(confidence=best.confidence, source="best F1 on iid_test")
 
 
 def _scores_of(rows: Ints, detections: Detections) -> Floats:
