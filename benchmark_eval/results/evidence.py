@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints
+from benchmark_eval.core.arrays import Codes, Floats, Ints
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import read_input, unreadable
@@ -116,12 +116,6 @@ COLUMNS = (
         "given per time true.",
     ),
     Column(
-        "n_given_any",
-        "<i4",
-        ("threshold", "species"),
-        "True and false positives to which the model gives the species.",
-    ),
-    Column(
         "errors",
         "<i4",
         ("threshold", "species or none", "error type"),
@@ -187,16 +181,10 @@ COLUMNS = (
         "included.",
     ),
     Column(
-        "fp_operating",
-        "|b1",
-        ("cell",),
-        "Whether the detections are at or above the operating threshold, which divides one bin.",
-    ),
-    Column(
         "fp_n",
         "<i4",
-        ("cell",),
-        "Number of false positives.",
+        ("threshold", "cell"),
+        "Number of false positives. The operating threshold can divide a bin.",
     ),
 )
 """The arrays of each split, stored as ``<split>/<name>``."""
@@ -213,14 +201,14 @@ class SplitEvidence:
     ----------
     n_images : (S + 1,) int
     n_scored : (S,) int
-    n_found, n_right, n_genus, n_found_open, n_right_open, n_given, n_given_any : (2, S) int
+    n_found, n_right, n_genus, n_found_open, n_right_open, n_given : (2, S) int
     errors : (2, S + 1, 9) int
     confusion_true, confusion_predicted : (n_pairs,) int
     confusion_n : (2, n_pairs) int
     hit_true, hit_predicted, hit_stratum : (n_hits,) int
     hit_score : (n_hits,) float
-    fp_species, fp_bin, fp_n : (n_cells,) int
-    fp_operating : (n_cells,) bool
+    fp_species, fp_bin : (n_cells,) int
+    fp_n : (2, n_cells) int
     """
 
     n_images: Codes
@@ -231,7 +219,6 @@ class SplitEvidence:
     n_found_open: Codes
     n_right_open: Codes
     n_given: Codes
-    n_given_any: Codes
     errors: Codes
     confusion_true: Codes
     confusion_predicted: Codes
@@ -242,7 +229,6 @@ class SplitEvidence:
     hit_stratum: NDArray[np.int8]
     fp_species: Codes
     fp_bin: Codes
-    fp_operating: Bools
     fp_n: Codes
 
 

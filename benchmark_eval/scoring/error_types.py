@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints
+from benchmark_eval.results.evidence import UNDEFINED
 from benchmark_eval.results.schema import ERROR_TYPES
 from benchmark_eval.scoring.coco import CAPS, MATCH_THRESHOLDS, Suite
 from benchmark_eval.scoring.matching import Match
@@ -73,8 +75,8 @@ def split_overlaps(data: SplitData) -> Overlaps:
         truth,
         np.flatnonzero(~well),
         BACKGROUND_IOU,
-        np.zeros(len(detections), np.int64),
-        np.zeros(len(truth.image), np.int64),
+        None,
+        None,
     )
     found.same.update(pairs.detection[scored], pairs.truth[scored], pairs.iou[scored])
     return found
@@ -88,18 +90,15 @@ class ErrorTypes:
     ----------
     of_detection : (n_detections,) int
         Index into ``ERROR_TYPES``; ``NO_TYPE`` on crowd regions.
-    near_crowd : (n_detections,) bool
-        Whether a detection on the background has an IoU from 0.1 with a crowd region.
+    n_near_crowd : int
+        Number of detections on the background that have an IoU from 0.1 with a crowd region.
     missed : (n_missed,) int
         Rows of the scored annotations without a match.
-    nearest : Best
-        The scored specimen that each detection overlaps most, from IoU 0.1.
     """
 
     of_detection: Types
-    near_crowd: Bools
+    n_near_crowd: int
     missed: Ints
-    nearest: Best
 
 
 def error_types(data: SplitData, overlaps: Overlaps) -> ErrorTypes:
@@ -127,27 +126,83 @@ def error_types(data: SplitData, overlaps: Overlaps) -> ErrorTypes:
     """
     detections, truth, local = data.detections, data.truth, data.local
     kind = np.full(len(detections), BACKGROUND, np.int8)
-    kind[overlaps.other.iou >= BACKGROUND_IOU] = BOTH
+    if overlaps.other is not None:
+        kind[overlaps.other.iou >= BACKGROUND_IOU] = BOTH
     kind[overlaps.same.iou >= BACKGROUND_IOU] = POOR_BOX
-    near_crowd = (kind == BACKGROUND) & (overlaps.crowd.iou >= BACKGROUND_IOU)
     well = ~data.pairs.crowd & (data.pairs.iou >= local.iou)
     kind[data.pairs.detection[well]] = DUPLICATE
-    evaluated = np.zeros(len(detections), np.bool_)
-    evaluated[local.evaluated] = True
-    kind[~evaluated] = NO_TYPE
-    near_crowd &= kind == BACKGROUND
+    if len(local.evaluated) < len(detections):
+        evaluated = np.zeros(len(detections), np.bool_)
+        evaluated[local.evaluated] = True
+        kind[~evaluated] = NO_TYPE
+    n_near_crowd = 0
+    if overlaps.crowd is not None:
+        near_crowd = (kind == BACKGROUND) & (overlaps.crowd.iou >= BACKGROUND_IOU)
+        n_near_crowd = int(np.count_nonzero(near_crowd))
     if is_class_agnostic(truth.name):
         kind[local.true_positive] = CORRECT
     else:
         kind[local.true_positive] = _names(data, data.pred_category, data.gt_category)
     found = truth.crowd.copy()
     found[local.matched_truth] = True
-    same_is_best = overlaps.same.iou >= overlaps.other.iou
-    nearest = Best(
-        np.where(same_is_best, overlaps.same.iou, overlaps.other.iou),
-        np.where(same_is_best, overlaps.same.truth, overlaps.other.truth),
+    return ErrorTypes(kind, n_near_crowd, np.flatnonzero(~found))
+
+
+def count_types(
+    data: SplitData, types: ErrorTypes, of_image: Ints, threshold: float | None
+) -> Codes:
+    """Error types by species, in all and at and above a threshold.
+
+    Parameters
+    ----------
+    data : SplitData
+        One model on one split.
+    types : ErrorTypes
+        The type of each detection.
+    of_image : (n_images,) int
+        Species of each image, for false positives; the number of categories stands for none.
+    threshold : float or None
+        Detections with a score >= it are kept. The localisation matching serves every threshold.
+
+    Returns
+    -------
+    (2, n_categories + 1, len(ERROR_TYPES)) int32
+        True positives and missed specimens count for their true species. The second plane is
+        ``UNDEFINED`` without a threshold.
+    """
+    k, n_types = len(data.categories.ids), len(ERROR_TYPES)
+    detections, local = data.detections, data.local
+    species = of_image[detections.image]
+    species[local.true_positive] = data.gt_category
+    # types start at NO_TYPE, which is -1
+    key = species * (n_types + 1)
+    key += types.of_detection
+    key += 1
+    n_scored = data.truth.scored_per_category(k)
+    counts = np.full((2, k + 1, n_types), UNDEFINED, np.int32)
+    for plane, at in enumerate((None, threshold)):
+        if plane and at is None:
+            continue
+        keys, found = key, data.gt_category
+        if at is not None:
+            keys = key[detections.score >= at]
+            found = found[detections.score[local.true_positive] >= at]
+        table = np.bincount(keys, minlength=(k + 1) * (n_types + 1)).reshape(k + 1, n_types + 1)
+        counts[plane] = table[:, 1:]
+        counts[plane, :k, MISSED] = n_scored - np.bincount(found, minlength=k)
+    return counts
+
+
+def nearest_specimen(overlaps: Overlaps) -> Best:
+    """The scored specimen that each detection overlaps most, from IoU 0.1."""
+    same, other = overlaps.same, overlaps.other
+    if other is None:
+        return same
+    same_is_best = same.iou >= other.iou
+    return Best(
+        np.where(same_is_best, same.iou, other.iou),
+        np.where(same_is_best, same.truth, other.truth),
     )
-    return ErrorTypes(kind, near_crowd, np.flatnonzero(~found), nearest)
 
 
 def _names(data: SplitData, predicted: Ints, true: Ints) -> Types:
@@ -212,21 +267,49 @@ def class_aware_errors(
     on_crowd, ignored = _on_crowd(data, suite, is_tp)
     counted = within & ~ignored
     kind = _tide_types(overlaps, counted & ~is_tp & ~on_crowd)
-    wrong = np.flatnonzero(kind == WRONG_OTHER)
-    kind[wrong] = _names(
-        data, detections.category[wrong], truth.category[overlaps.other.truth[wrong]]
-    )
+    if overlaps.other is not None:
+        wrong = np.flatnonzero(kind == WRONG_OTHER)
+        true = truth.category[overlaps.other.truth[wrong]]
+        kind[wrong] = _names(data, detections.category[wrong], true)
     winner, usable = _repairs(data, overlaps, kind, used)
     missed = scored & ~used & ~usable
     count = np.bincount(kind[kind >= 0], minlength=len(ERROR_TYPES))
     count[CORRECT], count[MISSED] = int(used.sum()), int(missed.sum())
 
-    order = detections.best_first[counted[detections.best_first]]
+    gain, wrong_name_gain = _gains(
+        data, suite, _Typed(counted, is_tp, kind, winner), scored, missed
+    )
+    return ClassAwareErrors(count, gain, wrong_name_gain)
+
+
+class _Typed(NamedTuple):
+    """Detections that count in AP, true positives, error types; the repair of each specimen."""
+
+    counted: Bools
+    is_tp: Bools
+    kind: Types
+    winner: Ints
+
+
+def _gains(
+    data: SplitData, suite: Suite, typed: _Typed, scored: Bools, missed: Bools
+) -> tuple[Floats, float]:
+    """AP@.5 gained by repairing each type, and all wrong names together."""
+    detections = data.detections
     positives = np.bincount(suite.truth_label[scored], minlength=suite.n_labels)
-    ap = _MeanAP(positives > 0, order)
-    before = ap.of(suite.label, is_tp, counted, positives)
+    positives = np.bincount(suite.truth_label[scored], minlength=suite.n_labels)
+    ap = _MeanAP(positives > 0)
+    order = detections.best_first[typed.counted[detections.best_first]]
+    if suite.n_labels > 1:
+        order = order[np.argsort(suite.label[order], kind="stable")]
+    # all columns from here on have one row per detection that counts in AP, in this order
+    label, is_tp, kind = suite.label[order], typed.is_tp[order], typed.kind[order]
     target = np.full(len(detections), -1, np.int64)  # the specimen that a repair would match
-    target[winner[winner >= 0]] = np.flatnonzero(winner >= 0)
+    repairable = np.flatnonzero(typed.winner >= 0)
+    target[typed.winner[repairable]] = repairable
+    target = target[order]
+    everything = np.ones(len(order), np.bool_)
+    before = ap.of(label, is_tp, everything, positives)
 
     def gain(types: tuple[int, ...]) -> float:
         """AP@.5 with all errors of these types repaired, minus AP@.5."""
@@ -234,21 +317,25 @@ def class_aware_errors(
         of_type[list(types)] = True
         repaired = of_type[kind]
         fixed = repaired & (target >= 0)
-        label = suite.label.copy()
-        label[fixed] = suite.truth_label[target[fixed]]
-        after = ap.of(label, is_tp | fixed, counted & (~repaired | fixed), positives)
-        return max(after - before, 0.0)
+        kept, hit = ~repaired | fixed, is_tp | fixed
+        if types[0] not in WRONG_NAMES:
+            return max(ap.of(label, hit, kept, positives) - before, 0.0)
+        named = label.copy()
+        named[fixed] = suite.truth_label[target[fixed]]
+        rank = np.empty(len(detections), np.int64)
+        rank[detections.best_first] = np.arange(len(detections))
+        again = np.lexsort((rank[order], named))
+        return max(ap.of(named[again], hit[again], kept[again], positives) - before, 0.0)
 
     gains = np.full(len(ERROR_TYPES), np.nan)
     together = math.nan
     if positives.any():
         for one in range(WRONG_CONGENER, MISSED):
-            gains[one] = gain((one,)) if count[one] else 0.0
-        together = gain(WRONG_NAMES) if count[list(WRONG_NAMES)].any() else 0.0
+            gains[one] = gain((one,)) if (kind == one).any() else 0.0
+        together = gain(WRONG_NAMES) if np.isin(kind, WRONG_NAMES).any() else 0.0
         left = positives - np.bincount(suite.truth_label[missed], minlength=suite.n_labels)
-        after = ap.of(suite.label, is_tp, counted, left)
-        gains[MISSED] = max(after - before, 0.0) if count[MISSED] else 0.0
-    return ClassAwareErrors(count, gains, together)
+        gains[MISSED] = max(ap.of(label, is_tp, everything, left) - before, 0.0)
+    return gains, together
 
 
 def _on_crowd(data: SplitData, suite: Suite, is_tp: Bools) -> tuple[Bools, Bools]:
@@ -264,11 +351,14 @@ def _on_crowd(data: SplitData, suite: Suite, is_tp: Bools) -> tuple[Bools, Bools
 
 def _tide_types(overlaps: Overlaps, of: Bools) -> Types:
     """TIDE's type of the unmatched detections ``of``; wrong names are not told apart yet."""
-    same, other = overlaps.same.iou, overlaps.other.iou
-    kind = np.full(len(of), BOTH, np.int8)
-    kind[np.maximum(same, other) <= BACKGROUND_IOU] = BACKGROUND
+    same = overlaps.same.iou
+    kind = np.full(len(of), BACKGROUND, np.int8)
+    if overlaps.other is not None:
+        other = overlaps.other.iou
+        kind[np.maximum(same, other) > BACKGROUND_IOU] = BOTH
     kind[same > AP_IOU] = DUPLICATE
-    kind[other >= AP_IOU] = WRONG_OTHER
+    if overlaps.other is not None:
+        kind[other >= AP_IOU] = WRONG_OTHER
     kind[(same >= BACKGROUND_IOU) & (same <= AP_IOU)] = POOR_BOX
     kind[~of] = NO_TYPE
     return kind
@@ -277,9 +367,11 @@ def _tide_types(overlaps: Overlaps, of: Bools) -> Types:
 def _repairs(data: SplitData, overlaps: Overlaps, kind: Types, used: Bools) -> tuple[Ints, Bools]:
     """The detection whose repair would match each specimen (-1: none), and whether there is one."""
     detections = data.detections
-    wrong = np.isin(kind, WRONG_NAMES)
-    of = np.flatnonzero(wrong | (kind == POOR_BOX))
-    specimen = np.where(wrong[of], overlaps.other.truth[of], overlaps.same.truth[of])
+    of = np.flatnonzero(kind == POOR_BOX)
+    specimen = overlaps.same.truth[of].astype(np.int64)
+    if overlaps.other is not None:
+        wrong = np.flatnonzero(np.isin(kind, WRONG_NAMES))
+        of, specimen = np.r_[of, wrong], np.r_[specimen, overlaps.other.truth[wrong]]
     free = ~used[specimen]
     of, specimen = of[free], specimen[free]
     order = np.argsort(detections.rank[of], kind="stable")[::-1]
@@ -289,41 +381,53 @@ def _repairs(data: SplitData, overlaps: Overlaps, kind: Types, used: Bools) -> t
 
 
 class _MeanAP:
-    """AP@.5, mean over the labels ``defined``, of detections that may change their label."""
+    """AP@.5, mean over the labels ``defined``."""
 
-    def __init__(self, defined: Bools, order: Ints) -> None:
-        self.defined = defined
-        self.order = order
+    def __init__(self, defined: Bools) -> None:
+        self.defined = np.flatnonzero(defined)
+        self.n_labels = len(defined)
 
     def of(self, label: Ints, is_tp: Bools, kept: Bools, positives: Ints) -> float:
-        """The mean for these labels, true positives and numbers of specimens.
+        """The mean for detections sorted by label, then descending score.
 
         As in tidecv, a label without specimens (which a repair can cause) has AP 0 if it has
         detections, and does not count otherwise.
         """
-        rows = self.order[kept[self.order]]
-        if len(self.defined) > 1:
-            rows = rows[np.argsort(label[rows], kind="stable")]
-        label, is_tp = label[rows], is_tp[rows]
-        first = np.searchsorted(label, np.arange(len(self.defined) + 1))
-        true = np.flatnonzero(is_tp)
+        before = np.zeros(len(label) + 1, np.int64)  # number of kept detections before each row
+        np.cumsum(kept, out=before[1:])
+        first = np.array([0, len(label)])
+        if self.n_labels > 1:
+            first = np.searchsorted(label, np.arange(self.n_labels + 1))
+        true = np.flatnonzero(is_tp & kept)
         bounds = np.searchsorted(true, first)
-        values = []
-        for at in np.flatnonzero(self.defined).tolist():
-            n = int(positives[at])
-            if n:
-                places = true[bounds[at] : bounds[at + 1]] - first[at]
-                values.append(_average_precision(places, n))
-            elif first[at + 1] > first[at]:
-                values.append(0.0)
-        return math.fsum(values) / len(values) if values else 0.0
+        n_true = np.diff(bounds)
+        first = before[first]
+        number = np.arange(len(true)) - np.repeat(bounds[:-1], n_true) + 1
+        place = before[true] - np.repeat(first[:-1], n_true) + 1
+        # the precisions of each label in turn, with a zero for recalls that it does not reach
+        begin = bounds[:-1] + np.arange(self.n_labels)
+        precision = np.zeros(len(true) + self.n_labels)
+        precision[np.repeat(begin, n_true) + number - 1] = number / place
+        counts = self.defined[(positives[self.defined] > 0)]
+        emptied = (positives == 0) & (np.diff(first) > 0)
+        n_labels = len(counts) + int(emptied[self.defined].sum())
+        if not len(counts):
+            return 0.0
+        needed = _true_positives_needed(positives[counts])
+        at = begin[counts][:, None] + np.minimum(needed - 1, n_true[counts][:, None])
+        curve = np.maximum.reduceat(np.r_[precision, 0.0], np.c_[at, at[:, -1:] + 1].ravel())
+        curve = curve.reshape(len(counts), -1)[:, :-1]
+        curve = np.maximum.accumulate(curve[:, ::-1], axis=1)[:, ::-1]
+        return math.fsum(curve.ravel().tolist()) / (len(RECALL_POINTS) * n_labels)
 
 
-def _average_precision(places: Ints, n_positive: int) -> float:
-    """Mean precision at 101 recalls; ``places`` are the 0-based ranks of the true positives."""
-    if not len(places):
-        return 0.0
-    number = np.arange(1, len(places) + 1)
-    precision = np.maximum.accumulate((number / (places + 1))[::-1])[::-1]
-    at = np.searchsorted(number / n_positive, RECALL_POINTS, side="left")
-    return math.fsum(precision[at[at < len(places)]].tolist()) / len(RECALL_POINTS)
+def _true_positives_needed(n_positive: Ints) -> Ints:
+    """Number of the first true positive to reach each recall point, (labels, 101).
+
+    The smallest m >= 1 with m / n >= r in floating point.
+    """
+    n = n_positive[:, None].astype(np.float64)
+    needed = np.ceil(RECALL_POINTS * n)
+    needed = np.where((needed - 1) / n >= RECALL_POINTS, needed - 1, needed)
+    needed = np.where(needed / n < RECALL_POINTS, needed + 1, needed)
+    return np.maximum(needed, 1).astype(np.int64)

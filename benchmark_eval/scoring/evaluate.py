@@ -48,6 +48,7 @@ from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
 from benchmark_eval.scoring.error_types import (
     ErrorTypes,
     class_aware_errors,
+    count_types,
     error_types,
     is_class_agnostic,
     split_overlaps,
@@ -67,13 +68,20 @@ from benchmark_eval.scoring.metrics.open_vocabulary import open_vocabulary
 from benchmark_eval.scoring.metrics.operating_point import (
     given_threshold,
     operating_point,
+    sorted_scores,
     threshold_of,
 )
 from benchmark_eval.scoring.metrics.per_species import per_species
 from benchmark_eval.scoring.metrics.prediction_density import prediction_density
 from benchmark_eval.scoring.metrics.reliability import reliability
 from benchmark_eval.scoring.metrics.summary import TruePositiveConfidence, headline, summary
-from benchmark_eval.scoring.model_evidence import detection_table, model_evidence, split_evidence
+from benchmark_eval.scoring.model_evidence import (
+    detection_table,
+    model_evidence,
+    species_of_images,
+    split_evidence,
+)
+from benchmark_eval.scoring.overlaps import Overlaps
 from benchmark_eval.scoring.pairs import find_pairs
 from benchmark_eval.scoring.split_data import SplitData, agreement, true_positive_table
 
@@ -461,6 +469,7 @@ class SplitResult:
 
     data: SplitData
     types: ErrorTypes
+    overlaps: Overlaps
     evaluation: SplitEvaluation
     evidence: SplitEvidence
     threshold: OperatingThreshold
@@ -468,7 +477,7 @@ class SplitResult:
     def table(self, rows: Rows) -> TruePositiveTable | DetectionTable:
         """The rows of the split in detections.csv, ``"hits"`` or ``"all"``."""
         if rows == "all":
-            return detection_table(self.data, self.types)
+            return detection_table(self.data, self.types, self.overlaps)
         return true_positive_table(self.data)
 
 
@@ -512,7 +521,8 @@ def evaluate_split(
     bands: dict[str, Any] = {}
     if split == "semantic_ood":
         bands["ood_by_band"] = ood_by_band(data, as_one, match_as_one, score)
-    points = operating_point(data)
+    scores = sorted_scores(data)
+    points = operating_point(data, scores)
     if split == "iid_test" and threshold.confidence is None:
         threshold = threshold_of(points.best_F1)
     overlaps = split_overlaps(data)
@@ -522,6 +532,8 @@ def evaluate_split(
     )
     class_aware = class_aware_errors(data, overlaps, suite, match)
     everything = open_vocabulary(data, predictions)
+    of_image = species_of_images(truth, len(categories.ids))
+    counts = count_types(data, types, of_image, threshold.confidence)
     hints = Evidence(predictions, truth, benchmark)
     evaluation = SplitEvaluation(
         warnings=warnings_of(hints),
@@ -540,12 +552,12 @@ def evaluate_split(
         confusions=confusions(data),
         detection_cap=detection_cap(data, as_one, match_as_one),
         operating_point=points,
-        errors=errors(data, types, class_aware, threshold.confidence),
-        reliability=reliability(data, threshold.confidence),
+        errors=errors(data, types, counts, class_aware),
+        reliability=reliability(split, scores, threshold.confidence),
         **bands,
     )
-    evidence = split_evidence(data, types, everything, threshold.confidence)
-    return SplitResult(data, types, evaluation, evidence, threshold)
+    evidence = split_evidence(data, of_image, counts, everything, threshold.confidence)
+    return SplitResult(data, types, overlaps, evaluation, evidence, threshold)
 
 
 def _scorer(engine: Engine) -> Scorer:

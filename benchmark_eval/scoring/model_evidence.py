@@ -12,6 +12,7 @@ from benchmark_eval.inputs.benchmark import Benchmark, SplitTruth
 from benchmark_eval.results.detections_csv import DetectionTable
 from benchmark_eval.results.evidence import (
     EVIDENCE_VERSION,
+    N_SCORE_BINS,
     UNDEFINED,
     Evidence,
     Header,
@@ -19,15 +20,20 @@ from benchmark_eval.results.evidence import (
     score_bins,
     score_edges,
 )
-from benchmark_eval.results.schema import ERROR_TYPES, RunConfig
-from benchmark_eval.scoring.error_types import MISSED, ErrorTypes
+from benchmark_eval.results.schema import RunConfig
+from benchmark_eval.scoring.error_types import MISSED, ErrorTypes, nearest_specimen
 from benchmark_eval.scoring.metrics.density import FEW
 from benchmark_eval.scoring.metrics.open_vocabulary import OpenVocabulary
+from benchmark_eval.scoring.overlaps import Overlaps
 from benchmark_eval.scoring.split_data import SplitData
 
 
 def split_evidence(
-    data: SplitData, types: ErrorTypes, open_vocabulary: OpenVocabulary, threshold: float | None
+    data: SplitData,
+    of_image: Ints,
+    errors: Codes,
+    open_vocabulary: OpenVocabulary,
+    threshold: float | None,
 ) -> SplitEvidence:
     """The evidence of one split.
 
@@ -35,8 +41,10 @@ def split_evidence(
     ----------
     data : SplitData
         One model on one split.
-    types : ErrorTypes
-        The type of each detection.
+    of_image : (n_images,) int
+        From ``species_of_images``.
+    errors : (2, n_categories + 1, len(ERROR_TYPES)) int32
+        From ``count_types``.
     open_vocabulary : OpenVocabulary
         The true positives with out-of-vocabulary detections.
     threshold : float or None
@@ -50,7 +58,6 @@ def split_evidence(
     truth, detections, local = data.truth, data.detections, data.local
     score = detections.score[local.true_positive]
     true, predicted = data.gt_category, data.pred_category
-    of_image = species_of_images(truth, k)
     confusion, which = np.unique(true * k + predicted, return_inverse=True)
 
     def both(of: Ints, scores: Floats, n: int = k, where: Bools | None = None) -> Codes:
@@ -68,8 +75,7 @@ def split_evidence(
         n_found_open=both(open_vocabulary.true, open_vocabulary.score),
         n_right_open=both(open_vocabulary.true, open_vocabulary.score, where=open_vocabulary.right),
         n_given=both(predicted, score),
-        n_given_any=both(detections.category[local.evaluated], detections.score[local.evaluated]),
-        errors=_errors(data, types, of_image, threshold),
+        errors=errors,
         confusion_true=_codes(confusion // max(k, 1)),
         confusion_predicted=_codes(confusion % max(k, 1)),
         confusion_n=both(which, score, len(confusion)),
@@ -136,24 +142,6 @@ def _both(of: Ints, scores: Floats, n: int, threshold: float | None) -> Codes:
     return counts
 
 
-def _errors(data: SplitData, types: ErrorTypes, of_image: Ints, threshold: float | None) -> Codes:
-    """Error types by species, (2, species + 1, types)."""
-    k, n_types = len(data.categories.ids), len(ERROR_TYPES)
-    detections, local, truth = data.detections, data.local, data.truth
-    species = of_image[detections.image]
-    species[local.true_positive] = data.gt_category
-    typed = types.of_detection >= 0
-    key = species[typed] * n_types + types.of_detection[typed]
-    size = (k + 1) * n_types
-    counts = _both(key, detections.score[typed], size, threshold).reshape(2, k + 1, n_types)
-    n_scored = truth.scored_per_category(k)
-    found = _both(data.gt_category, detections.score[local.true_positive], k, threshold)
-    counts[0, :k, MISSED] = n_scored - found[0]
-    if threshold is not None:
-        counts[1, :k, MISSED] = n_scored - found[1]
-    return counts
-
-
 def _strata(truth: SplitTruth) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
     """Density stratum of each image (index into ``results.evidence.DENSITY``)."""
     specimens = np.bincount(truth.image, minlength=len(truth.image_ids))
@@ -162,26 +150,30 @@ def _strata(truth: SplitTruth) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
 
 def _false_positives(species: Ints, score: Floats, threshold: float | None) -> dict[str, Any]:
     """Histogram of false positives by species of the image and confidence."""
-    operating: Bools = np.zeros(len(score), np.bool_) if threshold is None else score >= threshold
-    bins = score_bins(score)
-    n_bins = len(score_edges()) - 1
-    counts = np.bincount((species * n_bins + bins) * 2 + operating)
+    key = species * N_SCORE_BINS
+    key += score_bins(score)
+    counts = np.bincount(key)
     cell = np.flatnonzero(counts)
+    n = np.full((2, len(cell)), UNDEFINED, np.int32)
+    n[0] = counts[cell]
+    if threshold is not None:
+        kept = np.searchsorted(cell, key[score >= threshold])
+        n[1] = np.bincount(kept, minlength=len(cell))
     return {
-        "fp_species": _codes(cell // 2 // n_bins),
-        "fp_bin": _codes(cell // 2 % n_bins),
-        "fp_operating": (cell % 2).astype(np.bool_),
-        "fp_n": _codes(counts[cell]),
+        "fp_species": _codes(cell // N_SCORE_BINS),
+        "fp_bin": _codes(cell % N_SCORE_BINS),
+        "fp_n": n,
     }
 
 
-def detection_table(data: SplitData, types: ErrorTypes) -> DetectionTable:
+def detection_table(data: SplitData, types: ErrorTypes, overlaps: Overlaps) -> DetectionTable:
     """Detections outside crowd regions, and missed specimens, for detections.csv."""
     detections, truth, local = data.detections, data.truth, data.local
     rows, missed = local.evaluated, types.missed
-    specimen = types.nearest.truth.copy()
+    nearest = nearest_specimen(overlaps)
+    specimen = nearest.truth.astype(np.int64)
     specimen[local.true_positive] = local.matched_truth
-    iou = np.where(types.nearest.truth >= 0, types.nearest.iou, np.nan)
+    iou = np.where(nearest.truth >= 0, nearest.iou, np.nan)
     iou[local.true_positive] = local.matched_iou
     of_row = specimen[rows]
     image = np.concatenate([detections.image[rows], truth.image[missed]])

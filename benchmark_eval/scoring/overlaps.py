@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints
 from benchmark_eval.inputs.benchmark import SplitTruth
 from benchmark_eval.scoring.detections import Detections, first_of_run
 from benchmark_eval.scoring.pairs import PAIRS_AT_ONCE, _CandidateSearch, _centres
@@ -21,12 +21,12 @@ class Best:
     """
 
     iou: Floats
-    truth: Ints
+    truth: Codes
 
     @classmethod
     def none(cls, n_detections: int) -> Best:
         """No detection overlaps anything."""
-        return cls(np.zeros(n_detections), np.full(n_detections, -1, np.int64))
+        return cls(np.zeros(n_detections), np.full(n_detections, -1, np.int32))
 
     def update(self, detection: Ints, truth: Ints, iou: Floats) -> None:
         """Set the best of these pairs, sorted by detection, for the detections among them."""
@@ -44,13 +44,13 @@ class Best:
 class Overlaps:
     """Plain IoU of each detection with annotations of its own and of other species.
 
-    ``same`` and ``other`` are over scored specimens, ``crowd`` over crowd regions. An IoU below the
-    limit of the search is 0.
+    ``same`` and ``other`` are over scored specimens, ``crowd`` over crowd regions; the latter two
+    are None if there are none. An IoU below the limit of the search is 0.
     """
 
     same: Best
-    other: Best
-    crowd: Best
+    other: Best | None
+    crowd: Best | None
 
 
 def find_overlaps(
@@ -58,8 +58,8 @@ def find_overlaps(
     truth: SplitTruth,
     rows: Ints,
     low: float,
-    label: Ints,
-    truth_label: Ints,
+    label: Ints | None,
+    truth_label: Ints | None,
 ) -> Overlaps:
     """Find the annotations that each of the detections ``rows`` overlaps most.
 
@@ -73,8 +73,8 @@ def find_overlaps(
         The detections to search for, ascending. All others overlap nothing in the result.
     low : float
         Smallest IoU of interest, in (0, 1].
-    label, truth_label : (n_detections,) and (n_truth,) int
-        Species of each detection and of each annotation.
+    label, truth_label : (n_detections,) and (n_truth,) int, or None
+        Species of each detection and of each annotation; with None, all are of one species.
 
     Returns
     -------
@@ -88,7 +88,12 @@ def find_overlaps(
     that share at least low * w have centres at most (w + v) / 2 - low * w apart.
     """
     n = len(detections)
-    found = Overlaps(Best.none(n), Best.none(n), Best.none(n))
+    has_crowd = bool(truth.crowd.any())
+    found = Overlaps(
+        Best.none(n),
+        None if label is None else Best.none(n),
+        Best.none(n) if has_crowd else None,
+    )
     if not len(rows) or not len(truth.image):
         return found
     centre = _centres(truth.boxes)
@@ -97,7 +102,8 @@ def find_overlaps(
     search = _CandidateSearch(boxes, truth.boxes[order], centre[order], low, crowd=False)
     if search.bounded:
         largest = np.zeros((n_images, 2))
-        np.maximum.at(largest, truth.image, truth.boxes[:, 2:])
+        begin_image = np.flatnonzero(first_of_run(truth.image))  # annotations are grouped by image
+        largest[truth.image[begin_image]] = np.maximum.reduceat(truth.boxes[:, 2:], begin_image)
         size = boxes[:, 2:]
         reach = (size + largest[image]) / 2 - low * size + (1e-3 + 1e-6 * size) / low
         limited = np.isfinite(search.max_distance)  # infinite for boxes that rounding distorts
@@ -113,19 +119,20 @@ def find_overlaps(
             # a chunk holds all pairs of its detections
             at, place, iou, _ = search.measure(begin, first[begin:end], count[begin:end])
             detection, row = rows[at], order[place]
-            crowd = truth.crowd[row]
-            same = label[detection] == truth_label[row]
-            for best, keep in (
-                (found.same, same & ~crowd),
-                (found.other, ~same & ~crowd),
-                (found.crowd, crowd),
-            ):
-                best.update(detection[keep], row[keep], iou[keep])
+            if found.crowd is not None:
+                crowd = truth.crowd[row]
+                found.crowd.update(detection[crowd], row[crowd], iou[crowd])
+                detection, row, iou = detection[~crowd], row[~crowd], iou[~crowd]
+            if found.other is not None and label is not None and truth_label is not None:
+                other = label[detection] != truth_label[row]
+                found.other.update(detection[other], row[other], iou[other])
+                detection, row, iou = detection[~other], row[~other], iou[~other]
+            found.same.update(detection, row, iou)
         begin = end
     return found
 
 
-def _without_twins(truth: SplitTruth, label: Ints, order: Ints, centre: Floats) -> Ints:
+def _without_twins(truth: SplitTruth, label: Ints | None, order: Ints, centre: Floats) -> Ints:
     """``order`` (by image and centre x) without repetitions of a box with the same label.
 
     Keeps the first in file order.
@@ -133,7 +140,7 @@ def _without_twins(truth: SplitTruth, label: Ints, order: Ints, centre: Floats) 
     x, image = centre[order, 0], truth.image[order]
     if not ((x[1:] == x[:-1]) & (image[1:] == image[:-1])).any():
         return order
-    columns = [*truth.boxes.T, label, truth.crowd]
+    columns = [*truth.boxes.T, truth.crowd, *([] if label is None else [label])]
     order = np.lexsort((*columns, centre[:, 0], truth.image))
     twin: Bools = np.ones(len(order), np.bool_)
     twin[:1] = False

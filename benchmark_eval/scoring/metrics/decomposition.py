@@ -42,10 +42,11 @@ def decomposition(
     -----
     Source: the benchmark's evaluator, v2.0.1, and its README; ``localisation_loss``,
     ``mean_confidence_matched``, ``median_iou_matched`` and ``*_open_vocabulary`` are ours. From the
-    localisation matching: detection_recall = n_matched_tp / n_gt; accuracies are fractions of the true
-    positives, <rank>_recall fractions of the specimens. localisation_loss = 1 - detection_recall
-    (missed), classification_loss = detection_recall - species_recall (misidentified),
-    classification_loss_ratio = 1 - joint_AP_50 / detection_only_AP_50, not clamped.
+    localisation matching: detection_recall = n_matched_tp / n_gt; accuracies are fractions of the
+    true positives, <rank>_recall fractions of the specimens. localisation_loss = 1 -
+    detection_recall (missed), classification_loss = detection_recall - species_recall
+    (misidentified), classification_loss_ratio = 1 - joint_AP_50 / detection_only_AP_50, not
+    clamped.
     """
     n_gt, n_tp = data.truth.n_scored, len(data.local.true_positive)
     species, genus, tribe = (

@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 
-from benchmark_eval.core.arrays import Ints
+from benchmark_eval.core.arrays import Codes
 from benchmark_eval.core.numbers import share
+from benchmark_eval.results.evidence import UNDEFINED
 from benchmark_eval.results.schema import ERROR_TYPES, ErrorCount, Errors
 from benchmark_eval.scoring.error_types import (
     BOTH,
-    MISSED,
-    NO_TYPE,
     WRONG_NAMES,
     ClassAwareErrors,
     ErrorTypes,
@@ -22,7 +21,7 @@ from benchmark_eval.scoring.split_data import SplitData
 
 
 def errors(
-    data: SplitData, types: ErrorTypes, class_aware: ClassAwareErrors, threshold: float | None
+    data: SplitData, types: ErrorTypes, counts: Codes, class_aware: ClassAwareErrors
 ) -> Errors:
     """Count the error types of a split, in all and at the operating threshold.
 
@@ -32,10 +31,10 @@ def errors(
         One model on one split.
     types : ErrorTypes
         The type of each detection, by the localisation matching.
+    counts : (2, n_categories + 1, len(ERROR_TYPES)) int32
+        From ``count_types``: of all detections, and at the operating threshold.
     class_aware : ClassAwareErrors
         Counts and gains by the matching behind AP@.5.
-    threshold : float or None
-        The operating threshold; detections with a score >= it are kept. None if undefined.
 
     Returns
     -------
@@ -48,13 +47,13 @@ def errors(
     Ours, after TIDE (Bolya et al. 2020, ECCV). The localisation matching serves every threshold
     (see ``operating_point``). The gains of single types do not add up.
     """
-    n = count_types(data, types, None)
-    kept = None if threshold is None else count_types(data, types, threshold)
+    n, kept = counts.sum(axis=1, dtype=np.int64)
+    defined = bool((counts[1] != UNDEFINED).all())
     n_images = len(data.truth.image_ids)
 
     def of(kinds: tuple[int, ...], gain: float) -> ErrorCount:
         at = list(kinds)
-        n_kept = None if kept is None else int(kept[at].sum())
+        n_kept = int(kept[at].sum()) if defined else None
         return ErrorCount(
             n=int(n[at].sum()),
             n_operating=n_kept,
@@ -73,18 +72,6 @@ def errors(
         blocks["wrong_name"] = of(WRONG_NAMES, class_aware.wrong_name_gain)
     return Errors(
         **blocks,
-        background_near_crowd=int(np.count_nonzero(types.near_crowd)),
-        on_crowd=int(np.count_nonzero(types.of_detection == NO_TYPE)),
+        background_near_crowd=types.n_near_crowd,
+        on_crowd=len(data.detections) - len(data.local.evaluated),
     )
-
-
-def count_types(data: SplitData, types: ErrorTypes, threshold: float | None) -> Ints:
-    """Number of each type, (len(ERROR_TYPES),), at and above a threshold (None: in all)."""
-    kind = types.of_detection
-    if threshold is not None:
-        kind = kind[data.detections.score >= threshold]
-    count = np.bincount(kind[kind != NO_TYPE], minlength=len(ERROR_TYPES)).astype(np.int64)
-    found = data.detections.score[data.local.true_positive]
-    n_found = len(found) if threshold is None else int(np.count_nonzero(found >= threshold))
-    count[MISSED] = data.truth.n_scored - n_found
-    return count
