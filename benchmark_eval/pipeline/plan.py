@@ -283,6 +283,7 @@ def _write_fingerprints(
         "iou": config.iou,
         "engine": config.engine,
         "on_invalid": config.on_invalid,
+        "operating_confidence": config.operating_confidence,
         "detections": config.detections,
     }
     of_models: dict[str, str] = {}

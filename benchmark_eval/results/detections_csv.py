@@ -18,22 +18,27 @@ from benchmark_eval.results.true_positives import TruePositiveTable
 
 Rows = Literal["hits", "all", "none"]
 """What ``<model>_detections.csv`` holds; with ``"none"`` it is not written."""
-DETECTION_COLUMNS = (
-    "split",
-    "image_id",
-    "score",
-    "iou",
-    "is_tp",
-    "pred_species",
-    "gt_species",
-    "pred_genus",
-    "gt_genus",
-    "correct_species",
-    "correct_genus",
-    "band",
-)
-ALL_COLUMNS = (*DETECTION_COLUMNS, "error_type")
+DETECTION_MEANINGS = {
+    "split": "The split.",
+    "image_id": "Image id in the annotation file of the split.",
+    "score": "Confidence; empty for a missed specimen.",
+    "iou": "IoU with the matched specimen; for a false positive the highest IoU with any scored "
+    "specimen, empty below 0.1 and for a missed specimen.",
+    "is_tp": "1 for a true positive, 0 for a false positive, empty for a missed specimen.",
+    "pred_species": "Predicted species; empty for a missed specimen.",
+    "gt_species": "Species of the specimen that `iou` refers to, or that is missed.",
+    "pred_genus": "Genus of the predicted species.",
+    "gt_genus": "Genus of `gt_species`.",
+    "correct_species": "Whether the species is correct (1 or 0), for true positives only.",
+    "correct_genus": "Whether the genus is correct (1 or 0), for true positives only.",
+    "band": "Distance band of `gt_species`.",
+    "error_type": "Error type (see above); only with `detections: all`.",
+}
+"""Every column and its meaning."""
+ALL_COLUMNS = tuple(DETECTION_MEANINGS)
 """The columns with ``detections: all``."""
+DETECTION_COLUMNS = ALL_COLUMNS[:-1]
+"""The columns with ``detections: hits``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,7 @@ def class_aware_errors(
         wrong = np.flatnonzero(kind == WRONG_OTHER)
         true = truth.category[overlaps.other.truth[wrong]]
         kind[wrong] = _names(data, detections.category[wrong], true)
-    winner, usable = _repairs(data, overlaps, kind, used)
+    winner, usable = _repairs(data, overlaps, kind, scored & ~used)
     missed = scored & ~used & ~usable
     count = np.bincount(kind[kind >= 0], minlength=len(ERROR_TYPES))
     count[CORRECT], count[MISSED] = int(used.sum()), int(missed.sum())
@@ -296,7 +296,6 @@ def _gains(
 ) -> tuple[Floats, float]:
     """AP@.5 gained by repairing each type, and all wrong names together."""
     detections = data.detections
-    positives = np.bincount(suite.truth_label[scored], minlength=suite.n_labels)
     positives = np.bincount(suite.truth_label[scored], minlength=suite.n_labels)
     ap = _MeanAP(positives > 0)
     order = detections.best_first[typed.counted[detections.best_first]]
@@ -364,18 +363,20 @@ def _tide_types(overlaps: Overlaps, of: Bools) -> Types:
     return kind
 
 
-def _repairs(data: SplitData, overlaps: Overlaps, kind: Types, used: Bools) -> tuple[Ints, Bools]:
-    """The detection whose repair would match each specimen (-1: none), and whether there is one."""
+def _repairs(data: SplitData, overlaps: Overlaps, kind: Types, free: Bools) -> tuple[Ints, Bools]:
+    """The detection whose repair would match each specimen (-1: none), and whether there is one.
+
+    ``free`` are the scored specimens without a match.
+    """
     detections = data.detections
     of = np.flatnonzero(kind == POOR_BOX)
     specimen = overlaps.same.truth[of].astype(np.int64)
     if overlaps.other is not None:
         wrong = np.flatnonzero(np.isin(kind, WRONG_NAMES))
         of, specimen = np.r_[of, wrong], np.r_[specimen, overlaps.other.truth[wrong]]
-    free = ~used[specimen]
-    of, specimen = of[free], specimen[free]
+    of, specimen = of[free[specimen]], specimen[free[specimen]]
     order = np.argsort(detections.rank[of], kind="stable")[::-1]
-    winner = np.full(len(used), -1, np.int64)
+    winner = np.full(len(free), -1, np.int64)
     winner[specimen[order]] = of[order]  # the last assignment, of the best rank, counts
     return winner, winner >= 0
 

@@ -11,8 +11,11 @@ rule evaluate_model:
         per_species="results/models/{model}/{model}_per_species.csv",
         report="results/models/{model}/{model}_report.txt",
         detections=(
-            "results/models/{model}/{model}_detections.csv" if PLAN.config.detections else []
+            []
+            if PLAN.config.detections == "none"
+            else "results/models/{model}/{model}_detections.csv"
         ),
+        evidence="results/models/{model}/{model}_evidence.npz",
     log:
         "results/logs/evaluate_model/{model}.log",
     benchmark:
@@ -32,10 +35,16 @@ rule evaluate_model:
         iou=PLAN.config.iou,
         engine=PLAN.config.engine,
         on_invalid=PLAN.config.on_invalid,
-        detections="--detections" if PLAN.config.detections else "--no-detections",
+        operating=(
+            []
+            if PLAN.config.operating_confidence is None
+            else ["--operating-confidence", PLAN.config.operating_confidence]
+        ),
+        detections=PLAN.config.detections,
     shell:
         "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={input.fingerprint:q}"
         " --index={input.index:q} --predictions-dir={params.predictions_dir:q}"
         " --output-dir={params.output_dir:q} --model-name={wildcards.model:q}"
         " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
-        " --on-invalid {params.on_invalid} {params.detections}"
+        " --on-invalid {params.on_invalid} {params.operating}"
+        " --detections {params.detections}"
