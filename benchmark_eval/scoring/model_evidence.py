@@ -191,6 +191,6 @@ def detection_table(data: SplitData, types: ErrorTypes, overlaps: Overlaps) -> D
         iou=column(iou[rows], nothing),
         is_tp=column(data.is_tp[rows].astype(np.int8), none.astype(np.int8)),
         predicted=column(detections.category[rows], none),
-        true=column(np.where(of_row >= 0, truth.category[of_row], -1), truth.category[missed]),
+        true=column(np.append(truth.category, -1)[of_row], truth.category[missed]),  # -1 stays -1
         error_type=column(types.of_detection[rows], np.full(len(missed), MISSED, np.int8)),
     )
