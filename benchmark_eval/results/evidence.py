@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmark_eval.core.arrays import Codes, Floats, Ints
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.safe_read import open_input, read_input, unreadable
 from benchmark_eval.results.schema import ERROR_TYPES, Evaluation
 
 EVIDENCE_VERSION = 1
@@ -190,6 +190,18 @@ COLUMNS = (
 """The arrays of each split, stored as ``<split>/<name>``."""
 
 
+_INDEXES = {
+    "confusion_true": "species",
+    "confusion_predicted": "species",
+    "hit_true": "species",
+    "hit_predicted": "species",
+    "hit_stratum": "stratum",
+    "fp_species": "species or none",
+    "fp_bin": "bin",
+}
+"""Arrays whose values are positions on an axis."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitEvidence:
     """The arrays of one split; ``COLUMNS`` has their meanings.
@@ -331,6 +343,8 @@ def read_evidence(path: str | Path) -> Evidence:
                 "species": len(header.category_names),
                 "species or none": len(header.category_names) + 1,
                 "error type": len(ERROR_TYPES),
+                "bin": N_SCORE_BINS,
+                "stratum": len(DENSITY),
             }
             return Evidence(
                 header,
@@ -342,6 +356,27 @@ def read_evidence(path: str | Path) -> Evidence:
         raise InputError([_broken(path, error)]) from error
 
 
+def read_header(path: str | Path) -> Header:
+    """Read the header only.
+
+    Raises FileNotFoundError, and InputError as ``read_evidence`` does.
+    """
+    try:
+        with (
+            open_input(path) as stream,
+            zipfile.ZipFile(stream) as archive,
+            archive.open("header.npy") as member,
+        ):
+            array = np.lib.format.read_array(member, allow_pickle=False)
+        return _header(array.tobytes(), str(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError([unreadable(path, error, "the evidence of a model")]) from error
+    except _BROKEN as error:
+        raise InputError([_broken(path, error)]) from error
+
+
 def evidence_problems(path: str | Path, evaluation: Evaluation) -> list[Problem]:
     """Whether the evidence beside a summary belongs to it; reads the header only.
 
@@ -349,15 +384,11 @@ def evidence_problems(path: str | Path, evaluation: Evaluation) -> list[Problem]
     another model, and evidence computed from other inputs, by other code or with other options.
     """
     try:
-        with zipfile.ZipFile(path) as archive, archive.open("header.npy") as member:
-            array = np.lib.format.read_array(member, allow_pickle=False)
-        header = _header(array.tobytes(), str(path))
+        header = read_header(path)
     except FileNotFoundError:
         return []
     except InputError as error:
         return list(error.problems)
-    except _BROKEN as error:
-        return [_broken(path, error)]
     if header.model != evaluation.model:
         return [
             Problem(
@@ -414,7 +445,12 @@ class _Version(msgspec.Struct):
 
 
 def _split(store: Any, split: str, sizes: dict[str, int]) -> SplitEvidence:
+    """The arrays of one split; ValueError if one does not fit."""
     arrays = {column.name: _array(store, column, f"{split}/", sizes) for column in COLUMNS}
+    for name, axis in _INDEXES.items():
+        array = arrays[name]
+        if array.size and not (array.min() >= 0 and array.max() < sizes[axis]):
+            raise ValueError(f"{split}/{name} has values outside 0 to {sizes[axis] - 1}")
     return SplitEvidence(**arrays)
 
 

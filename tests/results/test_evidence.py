@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import os
 import subprocess
 import sys
 import zipfile
@@ -231,6 +232,8 @@ def saved(array):
         lambda data: replaced(data, "iid_test/n_given.npy", lambda _: saved(np.zeros((2, 9)))),
         lambda data: replaced(data, "iid_test/n_found.npy", lambda _: saved(np.zeros((2, 3)))),
         lambda data: replaced(data, "iid_test/hit_true.npy", lambda _: saved(np.zeros(1, "i4"))),
+        lambda data: replaced(data, "iid_test/hit_true.npy", lambda _: saved(np.full(3, 3, "i4"))),
+        lambda data: replaced(data, "iid_test/fp_bin.npy", lambda _: saved(np.full(2, -1, "i4"))),
         lambda data: replaced(data, "iid_test/n_scored.npy", lambda _: b"\x93NUMPY"),
         lambda data: replaced(data, "iid_test/n_scored.npy", lambda _: saved(np.array([None]))),
     ],
@@ -263,6 +266,11 @@ def test_other_evidence_is_refused(place):
     assert (problem.kind, problem.found) == ("schema-version", "schema_version 7")
     with pytest.raises(InputError, match="evaluate the model again"):
         read_evidence(path)
+    os.mkfifo(place / "o/pipe.npz")
+    (problem,) = evidence_problems(place / "o/pipe.npz", evaluation)
+    assert problem.found == "a named pipe, not a regular file"
+    with pytest.raises(InputError, match="a named pipe"):
+        read_evidence(place / "o/pipe.npz")
     path.write_bytes(b"")
     assert [p.kind for p in evidence_problems(path, evaluation)] == ["evidence-broken"]
     with pytest.raises(InputError, match="No such file"):
