@@ -39,6 +39,7 @@ from benchmark_eval.pipeline.provenance_check import (
 if TYPE_CHECKING:
     from benchmark_eval.inputs.benchmark import Benchmark
     from benchmark_eval.inputs.predictions import OnInvalid
+    from benchmark_eval.results.detections_csv import Rows
     from benchmark_eval.results.schema import Engine
 
 INDEX_AGAIN = "To recreate the index: snakemake --forcerun index_benchmark"
@@ -78,7 +79,8 @@ def evaluate_model(
     iou: float,
     engine: Engine,
     on_invalid: OnInvalid,
-    detections: bool,
+    operating_confidence: float | None,
+    detections: Rows,
     fingerprint: str | Path,
     record: str | Path,
     log: str | Path,
@@ -103,13 +105,13 @@ def evaluate_model(
         _planned(log, fingerprint, record, "scoring", OF_A_MODEL) as expected,
         claim_model_files(output_dir, model_name, inputs=inputs, declared=True) as output,
     ):
-        options = Options(tuple(splits), iou, engine, on_invalid)
+        options = Options(tuple(splits), iou, engine, on_invalid, operating_confidence)
         benchmark = _read_index(index, expected.path.resolve().parents[1])
         evaluation, tables = evaluate(
-            benchmark, predictions_dir, model_name, options, true_positives=detections
+            benchmark, predictions_dir, model_name, options, detections=detections
         )
         require_evaluation(expected, evaluation)
-        write_results(evaluation, benchmark, tables if detections else None, output)
+        write_results(evaluation, benchmark, tables, output)
 
 
 def aggregate(

@@ -397,6 +397,7 @@ def _fingerprints(plan: Plan, log: Callable[[str], None] | None) -> dict[str, st
         "iou": config.iou,
         "engine": config.engine,
         "on_invalid": config.on_invalid,
+        "operating_confidence": config.operating_confidence,
         "detections": config.detections,
     }
     of_models: dict[str, str] = {}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from benchmark_eval.sweep.summaries import ModelResult
 
 OF_A_BENCHMARK = ("code", "files")
-OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "predictions")
+OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "operating_confidence", "predictions")
 OF_A_SWEEP = ("code", "benchmark", "models", "missing", "custom_metrics")
 OF_A_REPORT = ("code", "plot_formats", "sweep")
 """The keys of each kind of fingerprint."""
@@ -188,6 +188,10 @@ def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[
         "iou": (made.config.iou_threshold, float(fingerprint["iou"])),
         "engine": (made.config.engine, fingerprint["engine"]),
         "on_invalid": (made.config.on_invalid, fingerprint["on_invalid"]),
+        "operating_confidence": (
+            made.config.operating_confidence,
+            fingerprint["operating_confidence"],
+        ),
         "splits": (sorted(made.config.splits), sorted(fingerprint["predictions"])),
         **{
             f"predictions of {split}": (read.get(f"predictions/{split}"), digest)

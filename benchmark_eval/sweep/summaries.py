@@ -24,6 +24,8 @@ from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
 from benchmark_eval.results import schema as results
+from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
+from benchmark_eval.results.evidence import evidence_problems
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.custom_metrics import CustomMetrics
 
@@ -207,6 +209,8 @@ def _read(
     try:
         evaluation = results.decode_summary(data, str(path))
         if evaluation.model == entry.model_name:
+            evidence = path.with_name(f"{entry.model_name}_{EVIDENCE}")
+            problems.extend(evidence_problems(evidence, evaluation))
             return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), custom)
     except InputError as error:
         problems.extend(error.problems)
@@ -352,6 +356,7 @@ def _check_options(models: Sequence[ModelResult], problems: Problems) -> None:
         ("config.iou_threshold", lambda m: m.config.iou_threshold),
         ("config.engine", lambda m: m.config.engine),
         ("config.on_invalid", lambda m: m.config.on_invalid),
+        ("config.operating_confidence", lambda m: m.config.operating_confidence),
         ("config.splits", lambda m: ", ".join(m.config.splits)),
         ("provenance.scoring_code", lambda m: m.provenance.scoring_code[:12]),
     )

@@ -166,7 +166,11 @@ SCORED = {*MODELS, "sweep", "report"}
         ({"iou": 0.75}, SCORED),
         ({"engine": "pycocotools"}, SCORED),
         ({"on_invalid": "drop"}, SCORED),
+        ({"operating_confidence": 0.25}, SCORED),
+        ({"operating_confidence": None}, set()),
         ({"detections": False}, SCORED),
+        ({"detections": "all"}, SCORED),
+        ({"detections": True}, set()),
         ({"splits": ["iid_test", "semantic_ood"]}, SCORED),
         ({"plot_formats": ["png", "svg"]}, {"report"}),
         ({"allow_missing": True}, set()),
@@ -197,7 +201,16 @@ def test_fingerprints_contain_no_paths_and_no_times(sweep):
     assert not [name for name, text in texts.items() if str(sweep.folder) in text]
     of_model = json.loads(texts["NA"])
     assert sorted(of_model) == sorted(
-        ["benchmark", "code", "detections", "engine", "iou", "on_invalid", "predictions"]
+        [
+            "benchmark",
+            "code",
+            "detections",
+            "engine",
+            "iou",
+            "on_invalid",
+            "operating_confidence",
+            "predictions",
+        ]
     )
     assert sorted(of_model["predictions"]) == ["iid_test", "inat_test", "semantic_ood"]
 

@@ -51,6 +51,7 @@ def place(tmp_path, monkeypatch):
         "iou": 0.5,
         "engine": "fast",
         "on_invalid": "error",
+        "operating_confidence": None,
         "predictions": {"iid_test": inputs["predictions/iid_test"]},
     }
     write(f"models/{MODEL}", of_model)
@@ -100,7 +101,8 @@ def plan():
 def evaluate(index="i.npz"):
     jobs.evaluate_model(
         index=index, predictions_dir="p", output_dir=f"models/{MODEL}", model_name=MODEL,
-        splits=["iid_test"], iou=0.5, engine="fast", on_invalid="error", detections=True,
+        splits=["iid_test"], iou=0.5, engine="fast", on_invalid="error",
+        operating_confidence=None, detections="hits",
         fingerprint=path_of(f"models/{MODEL}"), record=f"state/models/{MODEL}.made",
         log="logs/m.log",
     )  # fmt: skip
@@ -181,6 +183,7 @@ def test_a_missing_fingerprint_is_rejected_by_name(tmp_path):
         ({"iou": 0.75}, "evaluation of m, iou: found 0.5; expected 0.75"),
         ({"engine": "pycocotools"}, "evaluation of m, engine: found fast"),
         ({"on_invalid": "drop"}, "evaluation of m, on_invalid: found error"),
+        ({"operating_confidence": 0.5}, "operating_confidence: found nothing; expected 0.5"),
     ],
 )
 def test_options_or_code_that_differ_from_the_plan_are_rejected(place, capsys, changes, words):
@@ -233,6 +236,7 @@ def test_a_foreign_or_damaged_index_is_rejected_with_the_command_to_run(place, c
         ("models/m", {"iou": 0.75}, "iou 0.5; expected 0.75, as planned"),
         ("models/m", {"engine": "pycocotools"}, "engine fast"),
         ("models/m", {"on_invalid": "drop"}, "on_invalid error"),
+        ("models/m", {"operating_confidence": 0.5}, "operating_confidence nothing"),
         ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test SHA-256"),
         ("models/m", {"predictions": {}}, "splits"),
     ],

@@ -51,7 +51,13 @@ def test_a_run_writes_every_file_and_keeps_model_names(base):
     results = base.folder / "results"
     for model in MODELS:
         assert json.loads(base.summary(model).read_text())["model"] == model
-        for suffix in ("summary.csv", "per_species.csv", "report.txt", "detections.csv"):
+        for suffix in (
+            "summary.csv",
+            "per_species.csv",
+            "report.txt",
+            "detections.csv",
+            "evidence.npz",
+        ):
             assert (results / f"models/{model}/{model}_{suffix}").stat().st_size
         assert (results / f"logs/evaluate_model/{model}.log").stat().st_size
         assert (results / f"benchmarks/evaluate_model/{model}.tsv").stat().st_size
@@ -408,6 +414,7 @@ def test_targets_for_a_part_of_the_sweep(base, tmp_path):
     [
         ("iou=0.75", (ALL, AFTER)),
         ("detections=false", (ALL, AFTER)),
+        ("operating_confidence=0.25", (ALL, AFTER)),
         ("plot_formats=[png,svg]", (set(), READ)),
         ("allow_missing=false", NOTHING),
     ],
