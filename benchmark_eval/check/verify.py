@@ -251,7 +251,7 @@ def _check_benchmark_digests(
 
 def _check_evidence(path: Path, evaluation: Evaluation, verified: Verified) -> None:
     """Compare the evidence with its digest in the summary."""
-    data = read_or_report(path, verified.collected, "the evidence of the model")
+    data = read_or_report(path, verified.collected, "the evidence of the model", text=False)
     if data is None:
         return
     verified.n_files += 1

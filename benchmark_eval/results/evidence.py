@@ -332,7 +332,7 @@ def read_evidence(path: str | Path) -> Evidence:
         If the file is unreadable, damaged, of another schema version, or not evidence.
     """
     try:
-        data = read_input(path)
+        data = read_input(path, text=False)
     except OSError as error:
         raise InputError([unreadable(path, error, "the evidence of a model")]) from error
     try:
