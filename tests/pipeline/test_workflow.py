@@ -637,7 +637,7 @@ def test_looking_changes_nothing(sweep):
     """Neither dry runs nor queries, even if the next run would, because all results are stale."""
     shutil.rmtree(sweep.folder / ".snakemake")
     before = sweep.listing()
-    for query in ("--lint", "--rulegraph", "--summary", "--list-rules", "--unlock"):
+    for query in ("--rulegraph", "--summary", "--list-rules", "--unlock"):
         sweep.run(query, "--config", "iou=0.75")
         assert sweep.listing() == before, query
     assert sweep.planned("--config", "iou=0.75") == (ALL, AFTER)
