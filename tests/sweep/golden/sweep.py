@@ -196,8 +196,9 @@ def results(out):
             data = data.replace(digest.encode(), name.encode())
         for part in ROOMS:
             data = data.replace(code_digest(part).encode(), part.encode())
-        version = f'"package_version": "{__version__}"'.encode()
-        contents[path.name] = data.replace(version, b'"package_version": ""')
+        for version in ('"package_version": "{}"', "| benchmark-eval | {} |"):
+            data = data.replace(version.format(__version__).encode(), version.encode())
+        contents[path.name] = data
     return contents
 
 
