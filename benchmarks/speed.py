@@ -452,8 +452,8 @@ def extremes(bench: Bench) -> list[str]:
     return [
         "## Many categories, crowd regions or identical specimens",
         "",
-        "Invented splits on which a table of categories by specimens, or of all overlapping pairs, "
-        "would take gigabytes; one run each.",
+        "Synthetic splits on which a table of categories by specimens, or of all overlapping "
+        "pairs, would take gigabytes; one run each.",
         "",
         "| | detections | CPU (s) | peak memory (MB) |",
         "|---|---|---|---|",

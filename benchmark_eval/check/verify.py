@@ -281,7 +281,9 @@ def _count_detections(path: Path, evaluation: Evaluation, verified: Verified) ->
         return
     verified.n_files += 1
     splits = evaluation.per_split.values()
-    expected, rows = sum(s.decomposition.n_matched_tp for s in splits), data.count(b"\n") - 1
+    expected = sum(s.decomposition.n_matched_tp for s in splits)
+    # a name may contain line breaks, which are in quotes: every other part is outside of them
+    rows = sum(part.count(b"\n") for part in data.split(b'"')[::2]) - 1
     what = "true positive"
     if data.partition(b"\n")[0] == ",".join(ALL_COLUMNS).encode():
         expected = sum(s.calibration.n_predictions + s.errors.missed.n for s in splits)

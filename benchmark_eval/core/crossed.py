@@ -163,7 +163,8 @@ def crossed_interval(
     0.95 and is conservative where both variances matter. The two maxima keep V from falling below
     a variance that is certainly in it.
 
-    ``df`` are the degrees of freedom whose quantile is t. P-values use them.
+    ``df`` are the degrees of freedom whose 95 % quantile is t. P-values use them at all levels, so
+    they are approximate; docs/statistics.md has the simulated rates of false verdicts.
 
     Examples
     --------

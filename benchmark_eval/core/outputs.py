@@ -20,6 +20,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import socket
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +31,7 @@ from typing import IO
 import msgspec
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.locks import lock
+from benchmark_eval.core.locks import lock, wait_for_lock
 from benchmark_eval.core.safe_read import open_input, read_input
 from benchmark_eval.core.text import some_of
 
@@ -61,6 +62,11 @@ class Listing:
 
 
 Input = str | Path | Listing
+
+
+class _Claim(msgspec.Struct):
+    host: str
+    names: list[str]
 
 
 class _Record(msgspec.Struct):
@@ -177,7 +183,8 @@ class Outputs:
                 self._hidden = Path(tempfile.mkdtemp(dir=self.folder, prefix=STAGE))
                 self._claim = (self._hidden / _CLAIM).open("wb")
                 lock(self._claim)
-                self._claim.write(msgspec.json.encode(self._names))
+                claimed = _Claim(socket.gethostname(), self._names)
+                self._claim.write(msgspec.json.encode(claimed))
                 self._claim.flush()
                 self.stage.mkdir()
                 taken = _claimed(self.folder, self._hidden, clean=proven).intersection(self._names)
@@ -398,12 +405,16 @@ def require_new_folder(path: str | Path) -> None:
 def new_folder(path: str | Path, *, inputs: Iterable[Input] = ()) -> Iterator[Path]:
     """A folder to fill, which appears at ``path`` when the block ends: complete, or not at all.
 
-    Raises UsageError unless ``path`` is a new or empty folder.
+    The entries of an existing folder that cannot be replaced (the current one, a mount point)
+    appear one after the other. Raises UsageError unless ``path`` is a new or empty folder.
     """
     require_new_folder(path)
     place = Path(os.path.realpath(path))
     # the current folder and mount points cannot be replaced, only filled
-    filled = place.is_dir() and (place.is_mount() or place.samefile(Path.cwd()))
+    # a folder with a hidden folder of a killed process is not empty
+    filled = place.is_dir() and (
+        place.is_mount() or place.samefile(Path.cwd()) or any(place.iterdir())
+    )
     home = place if filled else place.parent
     with claim(home, [f"{place.name}/"], inputs=inputs, declared=True) as outputs:
         made = outputs.stage / place.name
@@ -424,8 +435,8 @@ def _visible(folder: Path) -> Iterator[Path]:
 def read_record(folder: str | Path) -> Digests:
     """The files that this program wrote into ``folder``, with their SHA-256.
 
-    While files are being replaced, a file has two digests. A damaged record, one of another version
-    or a link names no files.
+    While files are being replaced, a file has two digests. A damaged record, one of an earlier
+    version or a link names no files. Raises UsageError for one of a later version.
     """
     path = Path(folder) / RECORD
     try:
@@ -434,6 +445,11 @@ def read_record(folder: str | Path) -> Digests:
         record = msgspec.json.decode(read_input(path), type=_Record)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
+    if record.version > VERSION:
+        raise UsageError(
+            f"{path}: found version {record.version}; expected version {VERSION} (written by a "
+            "newer version of benchmark-eval: use that one, or another folder)"
+        )
     if record.version != VERSION:
         return {}
     return {name: digests for name, digests in record.files.items() if _is_inside(name)}
@@ -527,7 +543,7 @@ def _locked(folder: Path) -> Iterator[bool]:
     """Lock a folder for a moment; yields whether the file system supports this."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield bool(lock(handle, wait=True))
+        yield wait_for_lock(handle)
     finally:
         os.close(handle)
 
@@ -535,7 +551,8 @@ def _locked(folder: Path) -> Iterator[bool]:
 def _claimed(folder: Path, own: Path, *, clean: bool) -> set[str]:
     """The names that live processes have claimed in ``folder``.
 
-    With ``clean``, the hidden folders of processes that have ended are removed.
+    With ``clean``, the hidden folders of processes of this host that have ended are removed. Those
+    of other hosts stay: the locks of some shared file systems are visible on one host only.
     """
     names: set[str] = set()
     for hidden in folder.glob(f"{STAGE}*"):
@@ -545,13 +562,17 @@ def _claimed(folder: Path, own: Path, *, clean: bool) -> set[str]:
             entries = {entry.name for entry in hidden.iterdir()}
             if not entries <= {_CLAIM, _FILES, "record.json"}:
                 continue  # not ours
-            free: bool | None = True  # a process that was killed before it wrote its claim
+            ended = True  # a process that was killed before it wrote its claim
             if _CLAIM in entries:
-                with open_input(hidden / _CLAIM) as stream:
+                # NFS locks only files that are open for writing
+                with (hidden / _CLAIM).open("r+b") as stream:
                     free = lock(stream)
+                    claimed = _Claim("", [])
+                    with contextlib.suppress(msgspec.DecodeError):
+                        claimed = msgspec.json.decode(stream.read(), type=_Claim)
                     if free is False:
-                        with contextlib.suppress(msgspec.DecodeError):
-                            names.update(msgspec.json.decode(stream.read(), type=list[str]))
-            if free and clean:
+                        names.update(claimed.names)
+                    ended = free is True and claimed.host in ("", socket.gethostname())
+            if ended and clean:
                 shutil.rmtree(hidden, ignore_errors=True)
     return names

@@ -56,13 +56,13 @@ def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
         str(path),
         "results of an earlier run",
         f"results computed from the inputs, options and code in {fingerprint}",
-        cause="the last run of snakemake did not finish: run it again",
+        cause="not updated since inputs, options or code changed: run snakemake without a target",
     )
 
 
 def require_last_run(aggregated: str | Path) -> None:
     """Raise InputError if the ``aggregated.json`` of the workflow is from an earlier run."""
     path = Path(aggregated)
-    problem = from_earlier_run(path.parent.parent, "sweep", path)
+    problem = from_earlier_run(path.absolute().parent.parent, "sweep", path)
     if problem is not None:
         raise InputError([problem])

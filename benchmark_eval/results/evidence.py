@@ -7,9 +7,7 @@ give the same bytes on every machine. ``COLUMNS`` defines the arrays; docs/metri
 from __future__ import annotations
 
 import io
-import struct
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark_eval.core.arrays import Codes, Floats, Ints
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.npz import BROKEN, load_npz
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import open_input, read_input, unreadable
 from benchmark_eval.results.schema import ERROR_TYPES, Evaluation
@@ -37,22 +36,6 @@ DENSITY = ("1", "2 to 10", ">10")
 _LOWEST_OCTAVE = -14
 _BITS = 8
 N_SCORE_BINS = -_LOWEST_OCTAVE * 2**_BITS + 1
-
-# everything that zipfile and numpy raise on damaged or foreign files
-_BROKEN = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    SyntaxError,
-    EOFError,
-    MemoryError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    zipfile.BadZipFile,
-    msgspec.DecodeError,
-)
 
 
 class Column(NamedTuple):
@@ -112,8 +95,8 @@ COLUMNS = (
         "n_given",
         "<i4",
         ("threshold", "species"),
-        "True positives to which the model gives the species; divided by `n_found`: times "
-        "given per time true.",
+        "True positives labelled with the species. Divided by `n_found`: labels per "
+        "detected specimen of the species.",
     ),
     Column(
         "errors",
@@ -336,23 +319,23 @@ def read_evidence(path: str | Path) -> Evidence:
     except OSError as error:
         raise InputError([unreadable(path, error, "the evidence of a model")]) from error
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as store:
-            header = _header(store["header"].tobytes(), str(path))
-            sizes = {
-                "threshold": len(THRESHOLDS),
-                "species": len(header.category_names),
-                "species or none": len(header.category_names) + 1,
-                "error type": len(ERROR_TYPES),
-                "bin": N_SCORE_BINS,
-                "stratum": len(DENSITY),
-            }
-            return Evidence(
-                header,
-                _array(store, Column("category_ids", "<i8", ("species",), ""), "", dict(sizes)),
-                _array(store, Column("score_edges", "<f8", ("edge",), ""), "", dict(sizes)),
-                {name: _split(store, name, dict(sizes)) for name in header.splits},
-            )
-    except _BROKEN as error:
+        store = load_npz(io.BytesIO(data))
+        header = _header(store["header"].tobytes(), str(path))
+        sizes = {
+            "threshold": len(THRESHOLDS),
+            "species": len(header.category_names),
+            "species or none": len(header.category_names) + 1,
+            "error type": len(ERROR_TYPES),
+            "bin": N_SCORE_BINS,
+            "stratum": len(DENSITY),
+        }
+        return Evidence(
+            header,
+            _array(store, Column("category_ids", "<i8", ("species",), ""), "", dict(sizes)),
+            _array(store, Column("score_edges", "<f8", ("edge",), ""), "", dict(sizes)),
+            {name: _split(store, name, dict(sizes)) for name in header.splits},
+        )
+    except BROKEN as error:
         raise InputError([_broken(path, error)]) from error
 
 
@@ -373,7 +356,7 @@ def read_header(path: str | Path) -> Header:
         raise
     except OSError as error:
         raise InputError([unreadable(path, error, "the evidence of a model")]) from error
-    except _BROKEN as error:
+    except BROKEN as error:
         raise InputError([_broken(path, error)]) from error
 
 

@@ -18,7 +18,7 @@ from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints
 from benchmark_eval.results.evidence import UNDEFINED
 from benchmark_eval.results.schema import ERROR_TYPES
 from benchmark_eval.scoring.coco import CAPS, MATCH_THRESHOLDS, Suite
-from benchmark_eval.scoring.matching import Match
+from benchmark_eval.scoring.matching import Match, localise
 from benchmark_eval.scoring.overlaps import Best, Overlaps, find_overlaps
 from benchmark_eval.scoring.split_data import SplitData, agreement
 
@@ -344,7 +344,10 @@ def _on_crowd(data: SplitData, suite: Suite, is_tp: Bools) -> tuple[Bools, Bools
     on_crowd[pairs.detection[pairs.iou >= AP_IOU]] = True
     same = suite.label[pairs.detection] == suite.truth_label[pairs.truth]
     ignored[pairs.detection[same & (pairs.overlap >= AP_IOU)]] = True
-    on_crowd[data.local.true_positive] = False
+    local = data.local
+    if local.iou != AP_IOU:
+        local = localise(data.detections, data.truth, data.pairs, AP_IOU)
+    on_crowd[local.true_positive] = False
     return on_crowd & ~is_tp, ignored & ~is_tp
 
 

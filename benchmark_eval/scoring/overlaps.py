@@ -9,7 +9,7 @@ import numpy as np
 from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints, first_of_run
 from benchmark_eval.inputs.benchmark import SplitTruth
 from benchmark_eval.scoring.detections import Detections
-from benchmark_eval.scoring.pairs import PAIRS_AT_ONCE, _CandidateSearch, _centres
+from benchmark_eval.scoring.pairs import PAIRS_AT_ONCE, CandidateSearch, centres
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ def find_overlaps(
     )
     if not len(rows) or not len(truth.image):
         return found
-    centre = _centres(truth.boxes)
+    centre = centres(truth.boxes)
     order = _without_twins(truth, truth_label, np.lexsort((centre[:, 0], truth.image)), centre)
     image, boxes, n_images = detections.image[rows], detections.boxes[rows], len(truth.image_ids)
-    search = _CandidateSearch(boxes, truth.boxes[order], centre[order], low, crowd=False)
+    search = CandidateSearch(boxes, truth.boxes[order], centre[order], low, crowd=False)
     if search.bounded:
         largest = np.zeros((n_images, 2))
         begin_image = np.flatnonzero(first_of_run(truth.image))  # annotations are grouped by image

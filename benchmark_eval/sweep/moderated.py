@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from benchmark_eval.core.intervals import (
+    MIN_SEEDS,
     UNIT,
     Estimate,
     Interval,
@@ -133,7 +134,7 @@ def _moderated(plain: Interval, value: Estimate, prior: Prior) -> Interval:
         se=slope * se,
         df=df,
         no_interval=None,
-        no_verdict=Reason.FEW_SEEDS if n < 3 else None,
+        no_verdict=Reason.FEW_SEEDS if n < MIN_SEEDS else None,
     )
 
 

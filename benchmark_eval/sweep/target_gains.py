@@ -116,7 +116,13 @@ def share_closed(at_k: Floats, at_zero: Floats, at_all: Floats) -> Interval:
     )
     if errors.low is None or errors.high is None:
         return replace(errors, mean=share)
-    return replace(errors, mean=share, low=share + errors.low, high=share + errors.high)
+    return replace(
+        errors,
+        mean=share,
+        low=share + errors.low,
+        high=share + errors.high,
+        no_verdict=errors.no_verdict or Reason.NOT_COMPARED,
+    )
 
 
 def species_share_closed(

@@ -73,8 +73,8 @@ def judge(intervals: Sequence[Interval]) -> Question:
     Returns
     -------
     Question
-        Higher or lower: Holm's adjusted p-value is below 0.05. The probability that a question
-        without any true difference has such a verdict is at most 0.05 (docs/statistics.md).
+        Higher or lower: Holm's adjusted p-value is below 0.05. The simulated rate of questions
+        without any true difference that have such a verdict is in docs/statistics.md.
     """
     values = [None if each.no_verdict else probability(each) for each in intervals]
     tested = [p for p in values if p is not None]

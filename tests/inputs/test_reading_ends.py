@@ -311,7 +311,7 @@ EXCEPTIONS = {
     "core/yaml_text.py: safe_load": "reads text; the only reader of YAML",
     "formats/json_files.py: parse": "a function of its own, of text",
     "formats/json_files.py: read_bytes": "a function of its own, which calls read_or_report",
-    "results/evidence.py: load": "bytes from read_input",
+    "core/npz.py: load": "reads a stream of open_input",
     "results/evidence.py: open": "a part of an archive from open_input",
     "inputs/config.py: read_text": "the schema, which is part of the package",
     "inputs/prediction_decoder.py: GzipFile": "unpacks a file from open_input piece by piece",

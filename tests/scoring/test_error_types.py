@@ -69,6 +69,16 @@ def test_the_limit_is_the_option_iou(iou, kind):
     assert errors["correct"]["n_class_aware"] == 1
 
 
+@pytest.mark.parametrize("iou", [0.4, 0.5, 0.75])
+def test_class_aware_errors_do_not_depend_on_the_option_iou(iou):
+    """IoU 0.6 with the specimen, 0.75 with the crowd region."""
+    truth = [[1, 1, BOX], [1, 1, [0, 0, 100, 80], 1]]
+    errors = score(truth, [[1, 4, [0, 0, 100, 60], 0.9]], taxa=TAXA, iou=iou)["errors"]
+    wrong = [errors[name] for name in errors if name.startswith("wrong_name")]
+    assert max(one["n_class_aware"] for one in wrong) == 1
+    assert errors["missed"]["n_class_aware"] == 0
+
+
 def test_a_second_detection_of_a_specimen_is_a_duplicate_whatever_its_name():
     rows = [[1, 1, BOX, 0.9], [1, 1, shifted(0.5), 0.8], [1, 4, shifted(0.9), 0.7]]
     assert counts([[1, 1, BOX]], rows) == {"correct": 1, "duplicate": 2}
