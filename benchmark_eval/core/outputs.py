@@ -178,6 +178,8 @@ class Outputs:
     def begin(self) -> None:
         """Claim the names and check them; raises UsageError with every problem."""
         try:
+            if not self._declared:
+                _require_record(self.folder)
             self._made = _make_folder(self.folder)
             with _locked(self.folder) as proven:
                 self._hidden = Path(tempfile.mkdtemp(dir=self.folder, prefix=STAGE))
@@ -405,16 +407,13 @@ def require_new_folder(path: str | Path) -> None:
 def new_folder(path: str | Path, *, inputs: Iterable[Input] = ()) -> Iterator[Path]:
     """A folder to fill, which appears at ``path`` when the block ends: complete, or not at all.
 
-    The entries of an existing folder that cannot be replaced (the current one, a mount point)
-    appear one after the other. Raises UsageError unless ``path`` is a new or empty folder.
+    The entries of an existing, empty folder appear one after the other. Raises UsageError unless
+    ``path`` is a new or empty folder.
     """
     require_new_folder(path)
     place = Path(os.path.realpath(path))
     # the current folder and mount points cannot be replaced, only filled
-    # a folder with a hidden folder of a killed process is not empty
-    filled = place.is_dir() and (
-        place.is_mount() or place.samefile(Path.cwd()) or any(place.iterdir())
-    )
+    filled = place.is_dir()  # keeps its permissions
     home = place if filled else place.parent
     with claim(home, [f"{place.name}/"], inputs=inputs, declared=True) as outputs:
         made = outputs.stage / place.name
@@ -453,6 +452,23 @@ def read_record(folder: str | Path) -> Digests:
     if record.version != VERSION:
         return {}
     return {name: digests for name, digests in record.files.items() if _is_inside(name)}
+
+
+def _require_record(folder: Path) -> None:
+    """Raise UsageError if something else is at the place of the record."""
+    path = folder / RECORD
+    mode = _mode(path)
+    if mode is None:
+        return
+    try:
+        if not stat.S_ISREG(mode):
+            raise ValueError
+        msgspec.json.decode(read_input(path), type=_Record)
+    except (OSError, ValueError, RecursionError):
+        raise UsageError(
+            f"{path}: found something other than a record of benchmark-eval; expected a record or "
+            "no such file (likely cause: edited manually); nothing was written; move it away"
+        ) from None
 
 
 def _folders_of(name: str) -> list[str]:
@@ -560,19 +576,19 @@ def _claimed(folder: Path, own: Path, *, clean: bool) -> set[str]:
             continue
         with contextlib.suppress(OSError):  # removed by its process at this moment
             entries = {entry.name for entry in hidden.iterdir()}
-            if not entries <= {_CLAIM, _FILES, "record.json"}:
-                continue  # not ours
-            ended = True  # a process that was killed before it wrote its claim
-            if _CLAIM in entries:
-                # NFS locks only files that are open for writing
-                with (hidden / _CLAIM).open("r+b") as stream:
-                    free = lock(stream)
-                    claimed = _Claim("", [])
-                    with contextlib.suppress(msgspec.DecodeError):
-                        claimed = msgspec.json.decode(stream.read(), type=_Claim)
-                    if free is False:
-                        names.update(claimed.names)
-                    ended = free is True and claimed.host in ("", socket.gethostname())
-            if ended and clean:
+            if _CLAIM not in entries:
+                if clean and not entries:
+                    hidden.rmdir()  # of a process that was killed before it wrote its claim
+                continue
+            # NFS locks only files that are open for writing
+            with (hidden / _CLAIM).open("r+b") as stream:
+                free = lock(stream)
+                claimed = _Claim("", [])
+                with contextlib.suppress(msgspec.DecodeError):
+                    claimed = msgspec.json.decode(stream.read(), type=_Claim)
+            if free is False:
+                names.update(claimed.names)
+            ended = free is True and claimed.host in ("", socket.gethostname())
+            if ended and clean and entries <= {_CLAIM, _FILES, "record.json"}:
                 shutil.rmtree(hidden, ignore_errors=True)
     return names

@@ -41,6 +41,34 @@ def current_record(state: Path, part: str) -> Path:
     return state / record_name(part, file_digest(state / f"{FINGERPRINT_OF[part]}.json"))
 
 
+def record_content(fingerprint: bytes, result: str | Path | None) -> bytes:
+    """The content of a record: the fingerprint, and the SHA-256 of the ``result`` that was made."""
+    return fingerprint + (f"{file_digest(result)}\n".encode() if result is not None else b"")
+
+
+def recorded_digest(record: str | Path) -> str | None:
+    """The SHA-256 of the result in a record; None if the record has none or cannot be read."""
+    try:
+        lines = read_input(record).splitlines()
+    except OSError:
+        return None
+    return lines[1].decode("ascii", "replace") if len(lines) == 2 else None
+
+
+def edited(path: str | Path, digest: str | None, record: Path) -> Problem | None:
+    """A problem if the ``digest`` of a result is not the one in its record."""
+    recorded = recorded_digest(record)
+    if recorded is None or recorded == digest:
+        return None
+    return Problem(
+        "digest",
+        str(path),
+        f"SHA-256 {str(digest)[:12]}...",
+        f"SHA-256 {recorded[:12]}..., as when the workflow wrote it",
+        cause="edited manually, or restored from a backup",
+    )
+
+
 def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
     """A problem if ``path`` was computed from other inputs than those that were last planned.
 
@@ -61,8 +89,11 @@ def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
 
 
 def require_last_run(aggregated: str | Path) -> None:
-    """Raise InputError if the ``aggregated.json`` of the workflow is from an earlier run."""
+    """Raise InputError if an ``aggregated.json`` of the workflow is outdated or was edited."""
     path = Path(aggregated)
-    problem = from_earlier_run(path.absolute().parent.parent, "sweep", path)
+    results = path.absolute().parent.parent
+    problem = from_earlier_run(results, "sweep", path)
+    if problem is None and (results / STATE).is_dir():
+        problem = edited(path, file_digest(path), current_record(results / STATE, "sweep"))
     if problem is not None:
         raise InputError([problem])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.records import record_name
+from benchmark_eval.core.records import SUFFIX, edited, record_name
 from benchmark_eval.core.safe_read import read_input
 
 if TYPE_CHECKING:
@@ -153,6 +153,8 @@ def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
         else:
             path = f"{read.eval_dir}/{name}/{name}_summary.json"
             problems += _stale(path, model, of_model.content, benchmark.content["files"])
+            changed = edited(path, model.digest, state / "models" / f"{name}{SUFFIX}")
+            problems += [changed] if changed else []
     problems += _unequal(dict(_manifest_and_files(read, sweep)))
     if problems:
         raise InputError(problems)

@@ -202,9 +202,7 @@ def test_an_edited_record_does_not_reach_other_files(tmp_path):
     (tmp_path / "elsewhere").write_text("mine")
     (tmp_path / "out" / RECORD).unlink()
     (tmp_path / "out" / RECORD).symlink_to(tmp_path / "elsewhere")
-    write(tmp_path / "out", "new")
-    assert (tmp_path / "elsewhere").read_text() == "mine"
-    assert set(read_record(tmp_path / "out")) == set(NAMES)
+    assert read_record(tmp_path / "out") == {}
 
 
 def test_a_linked_subfolder_is_replaced_only_with_force(tmp_path):
@@ -450,3 +448,36 @@ def test_a_folder_with_a_hidden_folder_of_a_killed_process_is_filled(tmp_path):
     with new_folder(tmp_path / "new") as made:
         (made / "a.txt").write_text("a")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("kind", ["notes", "link", "folder"])
+def test_something_else_at_the_place_of_the_record_is_refused(tmp_path, kind):
+    record = tmp_path / RECORD
+    if kind == "notes":
+        record.write_text("my notes")
+    elif kind == "link":
+        record.symlink_to("elsewhere")
+    else:
+        record.mkdir()
+    with pytest.raises(UsageError, match="expected a record or no such file"):
+        claim(tmp_path, ["a.txt"], force=True).__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == [RECORD]
+
+
+def test_a_hidden_folder_of_the_user_stays(tmp_path):
+    mine = tmp_path / f"{STAGE}backup/files/x"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("precious")
+    with claim(tmp_path, ["a.txt"]) as output:
+        output.write("a.txt", b"new")
+        output.publish()
+    assert mine.read_text() == "precious"
+
+
+def test_an_empty_folder_keeps_its_permissions(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o2775)
+    with new_folder(folder) as made:
+        (made / "a.txt").write_text("a")
+    assert folder.stat().st_mode & 0o7777 == 0o2775

@@ -157,6 +157,24 @@ def test_folders_without_results_are_not_another_sweep(sweep):
     plan().require_own_results()
 
 
+def test_files_at_the_places_of_results_are_not_taken_for_results(sweep):
+    Path("results/aggregated").mkdir(parents=True)
+    Path("results/aggregated/report.md").write_text("mine")
+    with pytest.raises(UsageError, match=r"found results/aggregated/report\.md, although"):
+        plan().require_own_results()
+    plan(write=True)  # the workflow has run here
+    plan().require_own_results()
+
+
+def test_inputs_among_the_results_are_refused(sweep):
+    Path("results/aggregated").mkdir(parents=True)
+    place = Path("results/aggregated/models.csv")
+    place.write_text(Path("data/manifest.csv").read_text())
+    sweep.configure(manifest=str(place))
+    with pytest.raises(UsageError, match=r"models\.csv: found an input in a folder"):
+        plan()
+
+
 SCORED = {*MODELS, "sweep", "report"}
 
 

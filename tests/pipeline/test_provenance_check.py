@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.records import record_name
+from benchmark_eval.core.records import record_content, record_name
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.pipeline import jobs
 from benchmark_eval.pipeline.fingerprints import fingerprint_text, text_digest
@@ -138,15 +139,27 @@ def refused(capsys, job, *words):
     return message
 
 
+def test_a_summary_with_an_edited_number_is_refused(place, capsys):
+    evaluate()
+    summary = place / f"models/{MODEL}/{MODEL}_summary.json"
+    text = summary.read_text()
+    number = re.search(r'"AP_50": (0\.\d+)', text)[1]
+    summary.write_text(text.replace(number, "0.77777"))
+    refused(capsys, aggregate, str(summary.name), "SHA-256", "edited manually")
+    assert not (place / "aggregated/aggregated.json").exists()
+
+
 def test_jobs_that_match_their_fingerprints_succeed_and_are_recorded(place):
     index("made.npz")
     assert record("index", "benchmark").read_bytes() == path_of("benchmark").read_bytes()
     assert (place / "made.npz").read_bytes() == (place / "i.npz").read_bytes()
     evaluate()
     made = place / f"state/models/{MODEL}.made"
-    assert made.read_bytes() == path_of(f"models/{MODEL}").read_bytes()
+    summary = place / f"models/{MODEL}/{MODEL}_summary.json"
+    assert made.read_bytes() == record_content(path_of(f"models/{MODEL}").read_bytes(), summary)
     aggregate()
-    assert record().read_bytes() == path_of("sweep").read_bytes()
+    tables = place / "aggregated/aggregated.json"
+    assert record().read_bytes() == record_content(path_of("sweep").read_bytes(), tables)
     assert (place / "aggregated/aggregated.json").stat().st_size
 
 
