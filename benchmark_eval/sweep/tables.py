@@ -16,7 +16,7 @@ import msgspec
 
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
-from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.intervals import Estimate, Reason
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.core.problems import Problems
@@ -25,9 +25,10 @@ from benchmark_eval.inputs.manifest import Condition, condition_of
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.differences import DIFFERENCES
+from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Layout version of ``aggregated.json``; other versions are rejected."""
 AGGREGATED = "aggregated.json"
 TARGET_REGIME = REGIMES[2]
@@ -64,13 +65,22 @@ class _TargetConditionRow(msgspec.Struct, frozen=True, kw_only=True):
         return _parsed(self.architecture, TARGET_REGIME, self.k)
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """The limits of a 95 % interval; both are None if ``reason`` says why there is none."""
+
+    low: float | None
+    high: float | None
+    reason: Reason | None
+
+
 class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
 
     ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
     ``identical`` are the splits on which some of the seeds have the same prediction file: n counts
     these seeds, but there is no interval. ``differences`` are those within a model, by the names of
-    ``sweep.differences``.
+    ``sweep.differences``. ``retraining`` are the intervals over seeds of every metric;
+    ``species_retraining`` those over species and seeds of the metrics that are means over species.
     """
 
     seeds: list[int]
@@ -78,6 +88,8 @@ class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     identical: list[str]
     metrics: dict[str, Estimate]
     differences: dict[str, Estimate]
+    retraining: dict[str, Limits]
+    species_retraining: dict[str, Limits]
 
 
 class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
@@ -261,6 +273,10 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
 
 PARTS = ("mean", "std", "n", "ci95_low", "ci95_high")
 """The columns of an estimate, as ``<metric>_<part>``."""
+RETRAINING = ("ci95_retraining_low", "ci95_retraining_high")
+"""The columns of an interval over seeds, as ``<metric>_<part>``."""
+SPECIES_RETRAINING = ("ci95_species_retraining_low", "ci95_species_retraining_high")
+"""The columns of an interval over species and seeds, as ``<metric>_<part>``."""
 HEADLINE_PARTS = ("mean", "std", "n")
 
 Row = Sequence[object]
@@ -282,21 +298,20 @@ def curve_names(table: Aggregated) -> list[str]:
 
 def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
     names = curve_names(table)
-    keys = ["architecture", "regime", "k_or_p", "n_seeds"]
-    header = [*keys, *_stems(names), "missing_models", "identical_predictions"]
-    rows: list[Row] = [
-        [
-            row.architecture,
-            row.regime,
-            row.k_or_p,
-            len(row.seeds),
-            *_cells(row.metrics[name] for name in names),
-            "; ".join(row.missing),
-            "; ".join(row.identical),
-        ]
-        for row in table.learning_curves
-    ]
-    return header, rows
+    header = ["architecture", "regime", "k_or_p", "n_seeds"]
+    for name in names:
+        header += _stems([name], [*PARTS, *RETRAINING])
+        header += _stems([name], SPECIES_RETRAINING) if name in SPECIES_MEANS else []
+    rows: list[Row] = []
+    for row in table.learning_curves:
+        cells: list[object] = [row.architecture, row.regime, row.k_or_p, len(row.seeds)]
+        for name in names:
+            cells += _cells([row.metrics[name]])
+            cells += [row.retraining[name].low, row.retraining[name].high]
+            if name in SPECIES_MEANS:
+                cells += [row.species_retraining[name].low, row.species_retraining[name].high]
+        rows.append([*cells, "; ".join(row.missing), "; ".join(row.identical)])
+    return [*header, "missing_models", "identical_predictions"], rows
 
 
 def _differences(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -520,6 +535,12 @@ def _missing_names(table: Aggregated) -> Iterator[tuple[str, list[str]]]:
     rows: list[tuple[str, Sequence[Mapping[str, object]], Iterable[str]]] = [
         ("learning_curves", [row.metrics for row in table.learning_curves], curves),
         ("learning_curves", [row.differences for row in table.learning_curves], DIFFERENCES),
+        ("learning_curves", [row.retraining for row in table.learning_curves], curves),
+        (
+            "learning_curves",
+            [row.species_retraining for row in table.learning_curves],
+            SPECIES_MEANS,
+        ),
         ("budget_curves", [row.headline for row in table.budget_curves], HEADLINE),
         ("density_curves", [row.metrics for row in table.density_curves], STRATUM_METRICS),
         ("operating_curves", [row.metrics for row in table.operating_curves], CURVE_KEYS),
