@@ -28,6 +28,7 @@ from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.best import best_conditions
+from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
@@ -247,6 +248,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     curves = _learning_curves(groups, collected.missing, means, identical, bands)
     best = {row.condition for row in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
+    budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
         inputs=_inputs(manifest, collected, exact, custom),
@@ -259,9 +261,10 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         learning_curves=curves,
         target_species_curves=grid,
         target_vs_nontarget=gaps,
-        budget_curves=_budgets(curves, manifest, ExpectedBudgets(benchmark), exact),
+        budget_curves=budgets,
         density_curves=_density(groups, splits),
         operating_curves=_operating(groups, curves, splits),
+        comparisons=comparison_rows(groups, benchmark, budgets, splits),
         models=[_model_row(model, means, best) for model in collected.models],
     )
     return without_intervals_of_copies(table)

@@ -16,7 +16,7 @@ import msgspec
 
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
-from benchmark_eval.core.intervals import Estimate, Reason
+from benchmark_eval.core.intervals import Covers, Estimate, Reason
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.core.problems import Problems
@@ -27,6 +27,7 @@ from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.differences import DIFFERENCES
 from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
+from benchmark_eval.sweep.verdicts import Word
 
 SCHEMA_VERSION = 3
 """Layout version of ``aggregated.json``; other versions are rejected."""
@@ -144,6 +145,34 @@ class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
     metrics: dict[str, Estimate]
 
 
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison: the mean difference of side ``a`` minus side ``b`` of a metric.
+
+    ``scope`` is what the question is about if there is one question per architecture or curve;
+    ``n_tests`` counts the tests of the question, over which ``p_holm`` is adjusted. The interval is
+    the plain 95 % one and covers what ``covers`` says. ``reason`` says why nothing was tested.
+    """
+
+    question: str
+    metric: str
+    split: str
+    scope: str
+    a: str
+    b: str
+    n_species: int
+    n_seeds: int
+    n_left_out: int
+    a_minus_b: float | None
+    ci95_low: float | None
+    ci95_high: float | None
+    covers: Covers
+    p: float | None
+    p_holm: float | None
+    n_tests: int
+    verdict: Word
+    reason: Reason | None
+
+
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """One evaluated model: its contribution to the means over seeds.
 
@@ -255,6 +284,7 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     budget_curves: list[BudgetRow]
     density_curves: list[DensityRow]
     operating_curves: list[OperatingRow]
+    comparisons: list[ComparisonRow]
     models: list[ModelRow]
 
     @property
@@ -403,6 +433,16 @@ def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
     return header, rows
 
 
+def _comparisons(table: Aggregated) -> tuple[list[str], list[Row]]:
+    names = [field.name for field in msgspec.structs.fields(ComparisonRow)]
+    rows: list[Row] = [
+        # a column of text has no undefined cells
+        [getattr(row, name) if name != "reason" else row.reason or "" for name in names]
+        for row in table.comparisons
+    ]
+    return names, rows
+
+
 def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
     names = curve_names(table)
     targets = list(dict.fromkeys(key for row in table.models for key in row.targets))
@@ -430,6 +470,7 @@ CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
     "budget_curves.csv": _budgets,
     "density_curves.csv": _density,
     "operating_curves.csv": _operating,
+    "comparisons.csv": _comparisons,
     "models.csv": _models,
 }
 """Each CSV file of an aggregation with the function that returns its header and rows."""

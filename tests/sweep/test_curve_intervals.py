@@ -1,14 +1,13 @@
 """The intervals of learning_curves.csv, against an independent computation of the formulas."""
 
-import csv
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import t
-from support.factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
+from support.factories import BUDGETS
+from support.small_sweep import run_sweep
 
-from benchmark_eval import aggregate, load_benchmark
 from benchmark_eval.sweep.curve_intervals import BY_CONSTRUCTION
 from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 
@@ -19,26 +18,6 @@ AP = {
     2: {1: 0.1, 2: 0.6, 3: 0.7, 4: 0.9, 5: 0.0},
 }
 """AP of each species by seed."""
-
-
-def run(folder, rows):
-    """Aggregate models of (name, architecture, regime, budget, seed) and evaluation arguments."""
-    folder.mkdir(exist_ok=True)
-    benchmark = write_benchmark(folder / "benchmark")
-    digests = load_benchmark(benchmark).digests
-    (folder / "eval").mkdir()
-    for row, made in rows:
-        write_evaluation(folder / "eval", evaluation(row[0], benchmark=digests, **made))
-    header = "model_name,architecture,regime,k_or_p,seed"
-    (folder / "manifest.csv").write_text(manifest_text([row for row, _ in rows], header))
-    table = aggregate(
-        eval_dir=folder / "eval",
-        manifest=folder / "manifest.csv",
-        benchmark=benchmark,
-        output_dir=folder / "out",
-    )
-    with (folder / "out/learning_curves.csv").open(newline="") as stream:
-        return table, list(csv.DictReader(stream))
 
 
 def seeds(condition, **changes):
@@ -65,7 +44,7 @@ def limits(row, name, kind):
 
 
 def test_three_seeds_against_the_formulas(tmp_path):
-    table, (row,) = run(tmp_path, [*seeds(("a", GU, "all"))])
+    table, (row,) = run_sweep(tmp_path, [*seeds(("a", GU, "all"))])
     cells = np.array([list(ap.values()) for ap in AP.values()])
     n_seeds, n_species = cells.shape
     by_seed, by_species, mean = cells.mean(1), cells.mean(0), cells.mean()
@@ -96,7 +75,7 @@ def test_three_seeds_against_the_formulas(tmp_path):
 
 
 def test_one_seed_covers_species_only(tmp_path):
-    table, (row,) = run(tmp_path, [next(seeds(("a", GU, "all")))])
+    table, (row,) = run_sweep(tmp_path, [next(seeds(("a", GU, "all")))])
     ap = np.array(list(AP[0].values()))
     half = t.ppf(0.975, 4) * ap.std(ddof=1) / math.sqrt(5)
     expected = pytest.approx([max(0, ap.mean() - half), ap.mean() + half], abs=1e-12)
@@ -107,7 +86,7 @@ def test_one_seed_covers_species_only(tmp_path):
 
 def test_no_interval_for_seeds_with_the_same_file(tmp_path):
     rows = [*seeds(("a", GU, "all"), predictions={"iid_test": "e" * 64})]
-    table, (row,) = run(tmp_path, rows)
+    table, (row,) = run_sweep(tmp_path, rows)
     assert row["iid_AP_50_95_ci95_low"] == ""
     for kind in ("retraining", "species_retraining"):
         assert limits(row, "iid_AP_50_95", kind) == [None, None]
@@ -120,7 +99,7 @@ def test_no_interval_for_seeds_with_the_same_file(tmp_path):
 def test_no_interval_around_another_mean_than_the_printed_one(tmp_path):
     """A summary whose species do not agree with its mean is not given a centre of its own."""
     rows = [*seeds(("a", GU, "all"), per_split__iid_test__coco__AP_50=0.9)]
-    table, (row,) = run(tmp_path, rows)
+    table, (row,) = run_sweep(tmp_path, rows)
     assert limits(row, "iid_AP_50", "species_retraining") == [None, None]
     assert table.learning_curves[0].species_retraining["iid_AP_50"].reason is not None
     assert limits(row, "iid_AP_50_95", "species_retraining") != [None, None]
@@ -128,6 +107,6 @@ def test_no_interval_around_another_mean_than_the_printed_one(tmp_path):
 
 def test_nothing_defined(tmp_path):
     nothing = {"value": None, "species_ap": dict.fromkeys(range(1, 9))}
-    table, (row,) = run(tmp_path, [(("a0", "a", GU, "1", 0), nothing)])
+    table, (row,) = run_sweep(tmp_path, [(("a0", "a", GU, "1", 0), nothing)])
     assert table.learning_curves[0].retraining["iid_AP_50"].reason == "no defined value"
     assert not any(value for key, value in row.items() if "_ci95_" in key)
