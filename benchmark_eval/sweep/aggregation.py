@@ -38,6 +38,7 @@ from benchmark_eval.sweep.identical import (
     shared_splits,
     without_intervals_of_copies,
 )
+from benchmark_eval.sweep.planning_rows import planning_rows
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -265,6 +266,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         density_curves=_density(groups, splits),
         operating_curves=_operating(groups, curves, splits),
         comparisons=comparison_rows(groups, benchmark, budgets, splits),
+        budget_planning=planning_rows(groups, budgets),
         models=[_model_row(model, means, best) for model in collected.models],
     )
     return without_intervals_of_copies(table)

@@ -16,6 +16,7 @@ _TEXT = {
     *("model", "architecture", "regime", "k_or_p", "k", "seed", "split", "band", "stratum"),
     *("source", "difference", "missing_models", "identical_predictions"),
     *("question", "metric", "scope", "a", "b", "covers", "verdict", "reason"),
+    *("unit", "cost_beyond", "low_beyond", "high_beyond"),
 }
 _COUNTS = {
     "learning_curves": {"n_seeds"},
@@ -49,7 +50,7 @@ def read_aggregated(path: str | Path) -> dict[str, pd.DataFrame]:
     dict of str to pandas.DataFrame
         The CSV files by name: ``learning_curves``, ``differences``, ``target_species_curves``,
         ``target_vs_nontarget``, ``budget_curves``, ``density_curves``, ``operating_curves``,
-        ``comparisons`` and ``models``, with the same rows and columns.
+        ``comparisons``, ``budget_planning`` and ``models``, with the same rows and columns.
 
         ``model``, ``architecture``, ``regime``, ``k_or_p``, ``k``, ``seed`` and all other
         labels are text. Counts, such as ``n_seeds`` and ``<metric>_n``, are Int64. All other

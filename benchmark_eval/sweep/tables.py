@@ -173,6 +173,36 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None
 
 
+BELOW, ABOVE = "< smallest", "> largest"
+"""Where a cost lies that is beyond the budgets of its regime."""
+
+
+class PlanningRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The cost at which a regime reaches a fraction of the result with all images.
+
+    ``unit`` is "images" or "specimens". Costs lie within the budgets, ``smallest`` to ``largest``;
+    an undefined one has ``BELOW`` or ``ABOVE`` in ``..._beyond``, or a ``reason``. The interval
+    covers retraining.
+    """
+
+    architecture: str
+    regime: str
+    metric: str
+    split: str
+    unit: str
+    fraction: float
+    target: float | None
+    smallest: float
+    largest: float
+    cost: float | None
+    cost_beyond: str
+    ci95_low: float | None
+    low_beyond: str
+    ci95_high: float | None
+    high_beyond: str
+    reason: Reason | None
+
+
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """One evaluated model: its contribution to the means over seeds.
 
@@ -285,6 +315,7 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     density_curves: list[DensityRow]
     operating_curves: list[OperatingRow]
     comparisons: list[ComparisonRow]
+    budget_planning: list[PlanningRow]
     models: list[ModelRow]
 
     @property
@@ -433,14 +464,23 @@ def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
     return header, rows
 
 
-def _comparisons(table: Aggregated) -> tuple[list[str], list[Row]]:
-    names = [field.name for field in msgspec.structs.fields(ComparisonRow)]
-    rows: list[Row] = [
-        # a column of text has no undefined cells
+def _fields(
+    kind: type[msgspec.Struct], rows: Iterable[ComparisonRow | PlanningRow]
+) -> tuple[list[str], list[Row]]:
+    """The fields of the rows as columns; ``reason`` is text, which has no undefined cells."""
+    names = [field.name for field in msgspec.structs.fields(kind)]
+    return names, [
         [getattr(row, name) if name != "reason" else row.reason or "" for name in names]
-        for row in table.comparisons
+        for row in rows
     ]
-    return names, rows
+
+
+def _comparisons(table: Aggregated) -> tuple[list[str], list[Row]]:
+    return _fields(ComparisonRow, table.comparisons)
+
+
+def _planning(table: Aggregated) -> tuple[list[str], list[Row]]:
+    return _fields(PlanningRow, table.budget_planning)
 
 
 def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -471,6 +511,7 @@ CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
     "density_curves.csv": _density,
     "operating_curves.csv": _operating,
     "comparisons.csv": _comparisons,
+    "budget_planning.csv": _planning,
     "models.csv": _models,
 }
 """Each CSV file of an aggregation with the function that returns its header and rows."""
