@@ -6,12 +6,14 @@ scope; Holm's correction is over its tests.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.intervals import (
@@ -111,7 +113,7 @@ def comparison_rows(
         made = _tables(groups, metric)
         rows += _best(made, first)
         rows += _architectures(made, first)
-        rows += _steps(made, first)
+        rows += _steps(made, first, budgets)
         rows += _equal_budgets(made, first, budgets)
         if metric.split == "iid_test":
             rows += _targets(made, benchmark)
@@ -201,6 +203,8 @@ def _rows(
             a_minus_b=found.mean,
             ci95_low=found.low,
             ci95_high=found.high,
+            per_doubling_images=None,
+            per_doubling_specimens=None,
             covers=found.covers,
             p=verdict.p,
             p_holm=verdict.p_holm,
@@ -263,15 +267,32 @@ def _architectures(
 
 
 def _steps(
-    made: _Tables, first: Mapping[tuple[str, str], tuple[str, str]]
+    made: _Tables,
+    first: Mapping[tuple[str, str], tuple[str, str]],
+    budgets: Sequence[BudgetRow],
 ) -> Iterator[ComparisonRow]:
-    """Each budget of a curve against the one before it."""
+    """Each budget of a curve against the one before it, also per doubling of its costs."""
+    costs = {row.condition: (row.n_images, row.n_specimens) for row in budgets}
     for architecture, regime in _curves(made):
-        budgets = _designs(made, first, architecture, [regime])
-        pairs = [(after, before) for before, after in pairwise(budgets)]
+        curve = _designs(made, first, architecture, [regime])
+        pairs = [(after, before) for before, after in pairwise(curve)]
         judged = compare_pairs(made.by_condition, pairs)
         sides = [(str(a), str(b)) for a, b in pairs]
-        yield from _rows("steps", made.metric, _named(architecture, regime), sides, judged)
+        scope = _named(architecture, regime)
+        rows = _rows("steps", made.metric, scope, sides, judged)
+        for (after, before), row in zip(pairs, rows, strict=True):
+            images, specimens = (
+                _per_doubling(row.a_minus_b, high, low)
+                for high, low in zip(costs[after], costs[before], strict=True)
+            )
+            yield replace(row, per_doubling_images=images, per_doubling_specimens=specimens)
+
+
+def _per_doubling(gain: float | None, high: float | None, low: float | None) -> float | None:
+    """A gain over the number of doublings; None unless the cost is known and increases."""
+    if gain is None or high is None or low is None or not 0 < low < high:
+        return None
+    return gain / (math.log(high / low) / math.log(2.0))
 
 
 def _equal_budgets(

@@ -150,7 +150,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
 
     ``scope`` is what the question is about if there is one question per architecture or curve;
     ``n_tests`` counts the tests of the question, over which ``p_holm`` is adjusted. The interval is
-    the plain 95 % one and covers what ``covers`` says. ``reason`` says why nothing was tested.
+    the plain 95 % one and covers what ``covers`` says. ``per_doubling_images`` and
+    ``per_doubling_specimens`` are the difference per doubling of the cost, in a step between two
+    known costs. ``reason`` says why nothing was tested.
     """
 
     question: str
@@ -165,6 +167,8 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     a_minus_b: float | None
     ci95_low: float | None
     ci95_high: float | None
+    per_doubling_images: float | None
+    per_doubling_specimens: float | None
     covers: Covers
     p: float | None
     p_holm: float | None

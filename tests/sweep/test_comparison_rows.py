@@ -85,8 +85,15 @@ def test_steps_enter_each_design_once_and_the_file_has_the_same_rows(tmp_path):
     ]
     assert [r.verdict for r in steps] == ["higher", "inconclusive"]
     assert [r.n_tests for r in steps] == [2, 2]
+    costs = {row.k_or_p: row for row in table.budget_curves if row.regime == GU}
+    for row, (after, before) in zip(steps, [("2", "1"), ("10", "2")], strict=True):
+        for unit in ("images", "specimens"):
+            ratio = getattr(costs[after], f"n_{unit}") / getattr(costs[before], f"n_{unit}")
+            gain = row.a_minus_b / math.log2(ratio)
+            assert getattr(row, f"per_doubling_{unit}") == pytest.approx(gain, abs=1e-12)
     best = comparisons(table, "best")
     assert len(best) == 2
+    assert {row.per_doubling_images for row in best} == {None}
     with (tmp_path / "out/comparisons.csv").open(newline="") as stream:
         written = list(csv.DictReader(stream))
     assert [(r["a"], r["verdict"], r["reason"]) for r in written] == [
