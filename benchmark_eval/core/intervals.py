@@ -47,6 +47,7 @@ class Reason(StrEnum):
     SPECIES_ONLY = "retraining is not covered"
     FEW_SPECIES = "fewer than 3 species"
     SPECIES_LEFT_OUT = "more than 10 % of the species left out"
+    IDENTICAL_RUNS = "seeds with the same prediction file"
     NO_VARIATION = "no variation"
     AT_BOUND = "exactly 0 or 1"
     FEW_IMAGES = "fewer than 10 images"

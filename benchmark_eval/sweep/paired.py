@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
@@ -87,15 +88,20 @@ def shared_seed_variance(
         return None
     n = len(known)
     mean_df = sum(df for _, df, _ in known) / n
-    squares = sum(_overlap(one, other) ** 2 for _, _, one in known for _, _, other in known)
+    squares = _squared_overlaps([pair for _, _, pair in known])
     variance = math.fsum(variance for variance, _, _ in known) / n
     return SeedVariance(variance, mean_df * (2 * n) ** 2 / squares)
 
 
-def _overlap(one: tuple[Key, Key], other: tuple[Key, Key]) -> int:
-    """The inner product of two contrasts: 2 for the same pair, 1 or -1 if they share a side."""
-    (a, b), (c, d) = one, other
-    return (a == c) + (b == d) - (a == d) - (b == c)
+def _squared_overlaps(pairs: Sequence[tuple[Key, Key]]) -> int:
+    """|G|^2, the sum of the squared inner products of all pairs of contrasts.
+
+    The Gram matrix C C' of the contrasts has the same norm as C' C, whose diagonal counts the
+    contrasts of each side, and whose other entries those between two sides.
+    """
+    sides = Counter(side for pair in pairs for side in pair)
+    between = Counter(frozenset(pair) for pair in pairs)
+    return sum(n * n for n in sides.values()) + 2 * sum(n * n for n in between.values())
 
 
 def probability_higher(a: Floats, b: Floats) -> float | None:
