@@ -60,6 +60,7 @@ class Reason(StrEnum):
     ONE_SPECIES_DECIDES = "0 without one of the species"
     FEW_BUDGETS = "fewer than 2 budgets"
     NO_COMMON_COSTS = "no common range of costs"
+    ANY_DENSITY = "the density of the images may differ"
     NOT_COMPARED = "a share that is not compared"
     LOW_STRATA_COVERAGE = "the shared density strata hold less than 80 % of the near specimens"
     NO_CEILING = "no positive ceiling"
