@@ -281,10 +281,10 @@ def test_an_output_folder_may_be_a_link(case):
     succeed(case.line())
 
 
-def test_a_damaged_record_names_no_files(case):
+def test_a_damaged_record_is_refused(case):
     succeed(case.line())
     lay(f"out/{RECORD}", "{")
-    refuse(case.line(), f"out/{case.output}", "did not write")
+    refuse(case.line(), f"out/{RECORD}", "something other than a record")
 
 
 # ------------------------------------------------------- outputs that the next run would read
