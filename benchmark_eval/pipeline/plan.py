@@ -144,7 +144,7 @@ class Plan:
                 f"(snakemake --directory FOLDER), or delete {self.layout.results} if its results "
                 "are no longer needed"
             )
-        if any(self.layout.fingerprint(part).exists() for part in _PARTS):
+        if any(self.layout.state.glob("*.json")) or any(self.layout.state.glob(f"*{SUFFIX}")):
             return
         places = (results_of(part, self.layout.results) for part in FINGERPRINT_OF)
         foreign = [str(path) for paths in places for path in paths if os.path.lexists(path)]

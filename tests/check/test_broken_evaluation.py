@@ -24,7 +24,14 @@ pytestmark = pytest.mark.slow  # starts and kills many processes
 
 PROGRAM = Path(sys.executable).with_name("benchmark-eval")
 KILLS = 8
-FILES = ("detections.csv", "per_species.csv", "report.txt", "summary.csv", "summary.json")
+FILES = (
+    "detections.csv",
+    "evidence.npz",
+    "per_species.csv",
+    "report.txt",
+    "summary.csv",
+    "summary.json",
+)
 
 
 @pytest.fixture
