@@ -124,8 +124,8 @@ def sweep(tmp_path):
         (lambda data: data[: len(data) // 2], ["m1_summary.json", "truncated"]),
         (lambda data: b"", ["m1_summary.json", "truncated"]),
         (
-            lambda data: data.replace(b'"schema_version":2', b'"schema_version":0'),
-            ["m1_summary.json", "found schema_version 0; expected schema_version 2"],
+            lambda data: data.replace(b'"schema_version":3', b'"schema_version":0'),
+            ["m1_summary.json", "found schema_version 0; expected schema_version 3"],
         ),
         (
             lambda data: data.replace(b'"n_predictions":10', b'"n_predictions":"ten"'),
