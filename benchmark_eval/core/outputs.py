@@ -208,7 +208,8 @@ class Outputs:
         if self._hidden is not None:
             shutil.rmtree(self._hidden, ignore_errors=True)
         if self._claim is not None:
-            self._claim.close()
+            with contextlib.suppress(OSError):  # a full disk
+                self._claim.close()
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):  # not empty
                 folder.rmdir()
@@ -384,7 +385,8 @@ def claim(
         outputs.begin()
         yield outputs
     except OSError as error:
-        error.filename = outputs.published_name(error.filename) or error.filename
+        # "no space left on device" names no file
+        error.filename = outputs.published_name(error.filename) or error.filename or str(folder)
         raise
     finally:
         outputs.end()
