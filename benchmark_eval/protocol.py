@@ -11,6 +11,9 @@ TEST_SPLITS = ("iid_test", "inat_test", "semantic_ood")
 SPECIES_SPLITS = ("iid_test", "inat_test")
 """Splits of trained species: only here can a species be identified correctly."""
 TAXONOMY = "species_taxonomy.csv"
+FILE_LIST = "MANIFEST.csv"
+"""The benchmark's list of its files, with their SHA-256."""
+LICENCES = "image_licences.csv"
 RANKS = ("subfamily", "tribe", "genus")
 REGIMES = ("global_uniform", "incremental_natural", "incremental_uniform_targets")
 """The three ways to spend an annotation budget, in table order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +17,19 @@ from benchmark_eval.core.csv_text import csv_records
 from benchmark_eval.core.duplicate_keys import duplicates_in_coco
 from benchmark_eval.core.json_values import plain_json, show
 from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import absent, open_input, read_input, unreadable
+from benchmark_eval.core.safe_read import absent, file_sha256, read_input, unreadable
 from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.benchmark import is_stray
 from benchmark_eval.inputs.benchmark_reader import Survey
 from benchmark_eval.inputs.coco_annotations import RawSplit
-from benchmark_eval.protocol import ANNOTATIONS, KNOWN_SPLITS, TAXONOMY, TEST_SPLITS
+from benchmark_eval.protocol import (
+    ANNOTATIONS,
+    FILE_LIST,
+    KNOWN_SPLITS,
+    LICENCES,
+    TAXONOMY,
+    TEST_SPLITS,
+)
 
 PUBLISHED = {
     # images, scored specimens, crowd regions, species
@@ -33,8 +39,6 @@ PUBLISHED = {
     "semantic_ood": (7701, 46924, 0, 110),
 }
 """Published size of version 2.0.1 of the benchmark."""
-MANIFEST = "MANIFEST.csv"
-LICENCES = "image_licences.csv"
 IMAGES = "detection/images/"
 _SHOWN = 5
 _PATH_COLUMNS = ("path", "file", "filename", "file_name", "file_path", "relative_path", "name")
@@ -162,7 +166,7 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
 
 def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
     """Files whose digest differs from MANIFEST.csv. Images are not read."""
-    rows, problems = _table(directory, MANIFEST)
+    rows, problems = _table(directory, FILE_LIST)
     yield from problems
     if rows is None:
         return
@@ -172,7 +176,7 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
     if path_column is None or digest_column is None:
         yield Problem(
             "not-compared",
-            MANIFEST,
+            FILE_LIST,
             f"the columns {', '.join(header) or 'none'}",
             "columns path and sha256",
         )
@@ -188,7 +192,7 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts or not name:
             yield Problem(
-                "not-compared", MANIFEST, repr(name), "a path inside the benchmark", where, "path"
+                "not-compared", FILE_LIST, repr(name), "a path inside the benchmark", where, "path"
             )
             continue
         digest = known.get(name) or _digest(directory / name)
@@ -197,20 +201,20 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
                 "listed-file-missing",
                 name,
                 absent(directory / name),
-                f"a file, as listed in {MANIFEST}",
+                f"a file, as listed in {FILE_LIST}",
             )
         elif digest != row[digest_column].strip().lower():
             yield Problem(
                 "digest",
                 name,
                 f"SHA-256 {digest[:12]}...",
-                f"SHA-256 {row[digest_column].strip().lower()[:12]}..., as in {MANIFEST}, {where}",
+                f"SHA-256 {row[digest_column].strip().lower()[:12]}..., as in {FILE_LIST}, {where}",
                 cause="edited, or download incomplete",
             )
     if n_images:
         yield Problem(
             "not-compared",
-            MANIFEST,
+            FILE_LIST,
             f"{n_images:,} image files listed",
             "tables (images are not read)",
         )
@@ -218,8 +222,7 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
 
 def _digest(path: Path) -> str | None:
     try:
-        with open_input(path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return file_sha256(path)
     except OSError:
         return None
 

@@ -19,7 +19,13 @@ from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.records import from_earlier_run
-from benchmark_eval.core.safe_read import absent, open_input, read_input, read_or_report, unreadable
+from benchmark_eval.core.safe_read import (
+    absent,
+    file_sha256,
+    read_input,
+    read_or_report,
+    unreadable,
+)
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.benchmark_index import open_benchmark
@@ -328,8 +334,7 @@ def _predictions(
             split = name.name.partition("_predictions.json")[0]
             verified.n_files += 1
             try:
-                with open_input(name) as stream:
-                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                digest = file_sha256(name)
             except OSError as error:
                 verified.collected.extend([unreadable(name, error)])
                 continue

@@ -32,7 +32,7 @@ import msgspec
 
 from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.locks import lock, wait_for_lock
-from benchmark_eval.core.safe_read import open_input, read_input
+from benchmark_eval.core.safe_read import file_sha256, open_input, read_input
 from benchmark_eval.core.text import some_of
 
 RECORD = ".benchmark-eval.json"
@@ -171,7 +171,7 @@ class Outputs:
     def adopt(self, name: str) -> None:
         """Record a claimed file that was written in place (a log)."""
         with _locked(self.folder), contextlib.suppress(FileNotFoundError):
-            self._keep_record(self._recorded() | {name: (_digest(self.folder / name),)})
+            self._keep_record(self._recorded() | {name: (file_sha256(self.folder / name),)})
 
     # ------------------------------------------------------------------ begin and end
 
@@ -279,7 +279,7 @@ class Outputs:
             return "a link" if stat.S_ISLNK(mode) else "a device or pipe"
         if name not in recorded:
             return "a file that benchmark-eval did not write"
-        if _digest(self.folder / name) not in recorded[name]:
+        if file_sha256(self.folder / name) not in recorded[name]:
             return "a file that was edited since benchmark-eval wrote it"
         return None
 
@@ -538,11 +538,6 @@ def _mode(path: Path) -> int | None:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _digest(path: Path) -> str:
-    with open_input(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _files_below(folder: Path) -> Iterator[str]:

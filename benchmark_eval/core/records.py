@@ -7,12 +7,11 @@ the job that computed them; its name contains the digest of the fingerprint.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.safe_read import read_input
+from benchmark_eval.core.safe_read import file_sha256, read_input
 
 FINGERPRINT_OF = {"index": "benchmark", "sweep": "sweep", "plots": "report", "report": "report"}
 """The fingerprint of each set of results: the index, the tables (sweep), the plots, the report."""
@@ -29,9 +28,9 @@ def record_name(part: str, digest: str | None) -> str:
 
 
 def file_digest(path: str | Path) -> str | None:
-    """SHA-256 (hex) of a small file; None if it cannot be read."""
+    """SHA-256 (hex) of a file; None if it cannot be read."""
     try:
-        return hashlib.sha256(read_input(path)).hexdigest()
+        return file_sha256(path)
     except OSError:
         return None
 

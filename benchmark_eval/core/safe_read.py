@@ -8,6 +8,7 @@ reads a file does it with these functions; a test finds the others.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from io import BufferedReader
@@ -62,6 +63,12 @@ def read_input(path: str | Path, *, memory_per_byte: float = 2.0, text: bool = T
     if text:
         require_own_content(data[:SNIFFED])
     return data
+
+
+def file_sha256(path: str | Path) -> str:
+    """SHA-256 (hex) of a regular file of any size; raises ``OSError`` if it cannot be read."""
+    with open_input(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def require_own_content(start: bytes) -> None:

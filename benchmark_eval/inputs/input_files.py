@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmark_eval.core.outputs import Input, Listing
 from benchmark_eval.inputs.benchmark import Benchmark
-from benchmark_eval.protocol import ANNOTATIONS, TAXONOMY, file_names
+from benchmark_eval.protocol import ANNOTATIONS, FILE_LIST, LICENCES, TAXONOMY, file_names
 
 
 def benchmark_inputs(source: str | Path | Benchmark) -> list[Input]:
@@ -18,8 +18,8 @@ def benchmark_inputs(source: str | Path | Benchmark) -> list[Input]:
     if path.suffix == ".npz":
         return [path]
     folder = path / ANNOTATIONS
-    tables = [path / name for name in (TAXONOMY, "MANIFEST.csv", "image_licences.csv", "README.md")]
-    return [*tables, *sorted(folder.glob("*.json")), Listing(folder, (".json",))]
+    tables = [path / name for name in (TAXONOMY, FILE_LIST, LICENCES, "README.md")]
+    return [*tables, Listing(folder, (".json",))]
 
 
 def prediction_inputs(predictions_dir: str | Path, splits: Iterable[str]) -> list[Input]:

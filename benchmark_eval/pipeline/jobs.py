@@ -167,8 +167,8 @@ def plot_sweep(
     from benchmark_eval.sweep import load_tables
 
     with _planned(log, fingerprint, record, "report", OF_A_REPORT):
-        require_last_run(aggregated)
         with _remedy(TABLES_AGAIN, aggregated):
+            require_last_run(aggregated)
             table = load_tables(aggregated)
         write_plots(table, output_dir, formats, declared=True)
 
@@ -187,8 +187,8 @@ def report(
     from benchmark_eval.sweep import load_tables
 
     with _planned(log, fingerprint, record, "report", OF_A_REPORT):
-        require_last_run(aggregated)
         with _remedy(TABLES_AGAIN, aggregated):
+            require_last_run(aggregated)
             table = load_tables(aggregated)
         write_report(table, output_dir, plot_format=plot_format, declared=True)
 

@@ -5,9 +5,10 @@ were computed from. Only records decide what runs; modification times do not mat
 
 The record of the index, the tables, the plots or the report has the digest of its fingerprint in
 its name. If the fingerprint changes, the record of that name does not exist, so Snakemake schedules
-the job that writes it. The record of a model is a copy of its fingerprint
-(``models/<model>.made``); the planner compares the two. If a change is reverted before anything
-ran, the records match again and nothing is rerun.
+the job that writes it. The record of a model (``models/<model>.made``) begins with a copy of its
+fingerprint; the planner compares the two. If a change is reverted before anything ran, the records
+match again and nothing is rerun. The records of models and tables also have the digest of the
+summary and of ``aggregated.json``, so that later jobs refuse these files if they were edited.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.records import FINGERPRINT_OF, SUFFIX, file_digest, record_name
+from benchmark_eval.core.records import FINGERPRINT_OF, STATE, SUFFIX, file_digest, record_name
 from benchmark_eval.core.safe_read import absent, read_input
 from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.inputs.config import Config
@@ -43,7 +43,7 @@ from benchmark_eval.protocol import ANNOTATIONS, TAXONOMY
 
 _NAMED = 3
 """Number of models that a message names."""
-OUTPUT_FOLDERS = ("models", "aggregated", "plots", "benchmark", "logs", "benchmarks", ".state")
+OUTPUT_FOLDERS = ("models", "aggregated", "plots", "benchmark", "logs", "benchmarks", STATE)
 """Folders of the results that the workflow writes to."""
 _PARTS = ("benchmark", "sweep", "report")
 """The fingerprints without a model."""
@@ -63,7 +63,7 @@ class Layout:
     @property
     def state(self) -> Path:
         """The folder of the fingerprints, the records and the digest cache."""
-        return self.results / ".state"
+        return self.results / STATE
 
     def fingerprint(self, part: str) -> Path:
         """Fingerprint of ``benchmark``, ``sweep`` or ``report``."""
@@ -72,11 +72,11 @@ class Layout:
     # str instead of Path for speed: called for every model each time the workflow is loaded
     def model_fingerprint(self, model: str) -> str:
         """Fingerprint of one model."""
-        return f"{self.results}/.state/models/{model}.json"
+        return f"{self.results}/{STATE}/models/{model}.json"
 
     def model_record(self, model: str) -> str:
         """Record of one model: the fingerprint that its results were computed from."""
-        return f"{self.results}/.state/models/{model}{SUFFIX}"
+        return f"{self.results}/{STATE}/models/{model}{SUFFIX}"
 
     def summary(self, model: str) -> str:
         """Summary of one model."""

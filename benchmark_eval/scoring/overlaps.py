@@ -9,7 +9,7 @@ import numpy as np
 from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints, first_of_run
 from benchmark_eval.inputs.benchmark import SplitTruth
 from benchmark_eval.scoring.detections import Detections
-from benchmark_eval.scoring.pairs import PAIRS_AT_ONCE, CandidateSearch, centres
+from benchmark_eval.scoring.pairs import CandidateSearch, centres
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +109,17 @@ def find_overlaps(
         limited = np.isfinite(search.max_distance)  # infinite for boxes that rounding distorts
         np.minimum(search.max_distance, reach, out=search.max_distance, where=limited)
     first, stop = search.windows(image, truth.image[order], n_images)
-    count = stop - first
-    ends = np.cumsum(count)
-    begin = 0
-    while begin < len(ends):
-        done = ends[begin - 1] if begin else 0
-        end = max(int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")), begin + 1)
-        if ends[end - 1] > done:
-            # a chunk holds all pairs of its detections
-            at, place, iou, _ = search.measure(begin, first[begin:end], count[begin:end])
-            detection, row = rows[at], order[place]
-            if found.crowd is not None:
-                crowd = truth.crowd[row]
-                found.crowd.update(detection[crowd], row[crowd], iou[crowd])
-                detection, row, iou = detection[~crowd], row[~crowd], iou[~crowd]
-            if found.other is not None and label is not None and truth_label is not None:
-                other = label[detection] != truth_label[row]
-                found.other.update(detection[other], row[other], iou[other])
-                detection, row, iou = detection[~other], row[~other], iou[~other]
-            found.same.update(detection, row, iou)
-        begin = end
+    for at, place, iou, _ in search.chunks(first, stop):
+        detection, row = rows[at], order[place]
+        if found.crowd is not None:
+            crowd = truth.crowd[row]
+            found.crowd.update(detection[crowd], row[crowd], iou[crowd])
+            detection, row, iou = detection[~crowd], row[~crowd], iou[~crowd]  # noqa: PLW2901
+        if found.other is not None and label is not None and truth_label is not None:
+            other = label[detection] != truth_label[row]
+            found.other.update(detection[other], row[other], iou[other])
+            detection, row, iou = detection[~other], row[~other], iou[~other]  # noqa: PLW2901
+        found.same.update(detection, row, iou)
     return found
 
 

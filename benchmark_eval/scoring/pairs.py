@@ -7,6 +7,7 @@ then grows with the detections, not with the product of detections and annotatio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,21 +206,12 @@ def _pairs_of(
     rows, centre = rows[order], centre[order]
     search = CandidateSearch(detections.boxes, truth.boxes[rows], centre, min_iou, crowd=crowd)
     low, high = search.windows(detections.image, truth.image[rows], len(truth.image_ids))
-    count = high - low
-    ends = np.cumsum(count)
     chunks: list[tuple[Ints, Ints, Floats, Floats]] = []
-    start = 0
-    while start < len(count):
-        done = ends[start - 1] if start else 0
-        stop = max(int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")), start + 1)
-        if ends[stop - 1] > done:
-            detection, at, iou, overlap = search.measure(start, low[start:stop], count[start:stop])
-            measured = detection, rows[at], iou, overlap
-            # a chunk holds all pairs of its detections
-            chunks.append(
-                measured if group is None else _best_crowd(detections, truth, group, measured)
-            )
-        start = stop
+    for detection, at, iou, overlap in search.chunks(low, high):
+        measured = detection, rows[at], iou, overlap
+        chunks.append(
+            measured if group is None else _best_crowd(detections, truth, group, measured)
+        )
     if not chunks:
         none = np.empty(0, np.int64), np.empty(0)
         return none[0], none[0], none[1], none[1], np.empty(0, np.bool_)
@@ -301,6 +293,22 @@ class CandidateSearch:
         right = np.searchsorted(line, image * stride + end, side="right")
         low = np.maximum(low, left)
         return low, np.maximum(low, np.minimum(high, right))
+
+    def chunks(self, low: Ints, high: Ints) -> Iterator[tuple[Ints, Ints, Floats, Floats]]:
+        """The pairs of each detection with its candidates that it overlaps, in chunks.
+
+        ``low`` and ``high`` are from ``windows``. A chunk holds all pairs of its detections: the
+        detection, the candidate, the IoU and the overlap of each.
+        """
+        count = high - low
+        ends = np.cumsum(count)
+        start = 0
+        while start < len(count):
+            done = ends[start - 1] if start else 0
+            stop = max(int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")), start + 1)
+            if ends[stop - 1] > done:
+                yield self.measure(start, low[start:stop], count[start:stop])
+            start = stop
 
     def measure(self, start: int, low: Ints, count: Ints) -> tuple[Ints, Ints, Floats, Floats]:
         """Pairs of detections ``start, start + 1, ...`` with the candidates that they overlap."""

@@ -71,9 +71,14 @@ def gain_per_doubling(curve: Curve) -> list[Interval]:
     """
     changes = [verdict.interval for verdict in steps(curve).verdicts]
     return [
-        _divided(change, math.log(high / low) / math.log(2.0))
+        _divided(change, doublings(low, high))
         for change, (low, high) in zip(changes, pairwise(curve.costs), strict=True)
     ]
+
+
+def doublings(low: float, high: float) -> float:
+    """How often a cost of ``low`` doubles up to ``high``."""
+    return math.log(high / low) / math.log(2.0)
 
 
 def _divided(interval: Interval, by: float) -> Interval:

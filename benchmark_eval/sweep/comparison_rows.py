@@ -6,7 +6,6 @@ scope; Holm's correction is over its tests.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -30,7 +29,7 @@ from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE, Condition
 from benchmark_eval.protocol import OOD_BANDS, REGIMES
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.band_gaps import BandCounts, band_gap
-from benchmark_eval.sweep.budget_curves import Curve, equal_budgets
+from benchmark_eval.sweep.budget_curves import Curve, doublings, equal_budgets
 from benchmark_eval.sweep.designs import drawn_images
 from benchmark_eval.sweep.paired import compare_pairs
 from benchmark_eval.sweep.species_tables import (
@@ -292,7 +291,7 @@ def _per_doubling(gain: float | None, high: float | None, low: float | None) -> 
     """A gain over the number of doublings; None unless the cost is known and increases."""
     if gain is None or high is None or low is None or not 0 < low < high:
         return None
-    return gain / (math.log(high / low) / math.log(2.0))
+    return gain / doublings(low, high)
 
 
 def _equal_budgets(

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.formats.coco_results import write_results
-from benchmark_eval.protocol import KNOWN_SPLITS
+from benchmark_eval.protocol import ANNOTATIONS, FILE_LIST, KNOWN_SPLITS, LICENCES, TAXONOMY
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.detector import PredictionColumns
 from benchmark_eval.synthetic.ground_truth import GroundTruth, SyntheticBenchmark
@@ -63,11 +63,11 @@ class _Annotation(msgspec.Struct):
 
 
 BENCHMARK_FILES = (
-    *(f"detection/annotations_coco/{split}.json" for split in KNOWN_SPLITS),
+    *(f"{ANNOTATIONS.as_posix()}/{split}.json" for split in KNOWN_SPLITS),
     "README.md",
-    "image_licences.csv",
-    "species_taxonomy.csv",
-    "MANIFEST.csv",
+    LICENCES,
+    TAXONOMY,
+    FILE_LIST,
 )
 """The files of a benchmark, relative to its folder."""
 
@@ -90,19 +90,19 @@ def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
     licences: list[list[object]] = []
     for split, truth in benchmark.splits.items():
         images = _images(benchmark, truth)
-        contents[f"detection/annotations_coco/{split}.json"] = _coco(benchmark, truth, images)
+        contents[f"{ANNOTATIONS.as_posix()}/{split}.json"] = _coco(benchmark, truth, images)
         licences += _licence_rows(benchmark, split, images)
-    contents["image_licences.csv"] = csv_text(
+    contents[LICENCES] = csv_text(
         ["split", "image_id", "file_name", "source_image_uuid", "license_name", "license_url",
          "license_verbatim", "license_versioned", "photographer", "holding_institution"],
         licences,
     ).encode()  # fmt: skip
-    contents["species_taxonomy.csv"] = _taxonomy(benchmark)
+    contents[TAXONOMY] = _taxonomy(benchmark)
     manifest = [
         [name, len(data), hashlib.sha256(data).hexdigest()]
         for name, data in sorted(contents.items())
     ]
-    contents["MANIFEST.csv"] = csv_text(["path", "bytes", "sha256"], manifest).encode()
+    contents[FILE_LIST] = csv_text(["path", "bytes", "sha256"], manifest).encode()
     for name, data in contents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)

@@ -541,18 +541,23 @@ def test_a_failed_rerun_leaves_no_stale_tables_and_plots(sweep):
 
 def test_a_manually_restored_summary_is_rejected_with_the_command_to_run(sweep):
     model = "None"
-    old = sweep.summary(model).read_bytes()
+    files = [sweep.summary(model), sweep.summary(model).with_name(f"{model}_evidence.npz")]
+    old = [path.read_bytes() for path in files]
     edit_unseen(sweep.predictions(model))
     output = sweep.run(f"results/models/{model}/{model}_summary.json")
     assert "removed results/aggregated/aggregated.json and 10 more: inputs, options" in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
-    sweep.summary(model).write_bytes(old)
+    files[0].write_bytes(old[0])
+    output = sweep.run("tables", ok=False)
+    assert f"{model}_evidence.npz: found evidence of another evaluation" in output
+    assert jobs.MODELS_AGAIN in output
+    files[1].write_bytes(old[1])
     output = sweep.run("tables", ok=False)
     assert f"{model}_summary.json: found computed with predictions of iid_test SHA-256" in output
     assert jobs.MODELS_AGAIN in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.run("tables", "--forcerun", "evaluate_model")
-    assert json.loads(sweep.summary(model).read_bytes()) != json.loads(old)
+    assert json.loads(files[0].read_bytes()) != json.loads(old[0])
     assert sweep.planned("tables") == NOTHING
 
 

@@ -16,6 +16,7 @@ from support.workflow_sweep import MODELS, Sweep
 
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.pipeline import jobs
+from benchmark_eval.results.schema import SCHEMA_VERSION
 
 pytestmark = pytest.mark.workflow
 
@@ -235,13 +236,19 @@ def test_damaged_summaries_are_rejected_and_recreated_after_deletion(sweep):
     good, before = sweep.tables(), written(sweep)
     cut, other = sweep.summary("007"), sweep.summary("1e5")
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
-    other.write_text(other.read_text().replace('"schema_version": 2', '"schema_version": 0'))
+    edited = other.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 0')
+    assert edited != other.read_text()
+    other.write_text(edited)
     assert sweep.planned("tables") == (set(), set())  # the tables are those of the good summaries
     (sweep.folder / "results/aggregated/models.csv").unlink()
     output = sweep.run("--retries", "1", "tables", ok=False)
     assert "MissingOutputException" not in output
     mentions(output, "007_summary.json", "truncated", jobs.MODELS_AGAIN)
-    mentions(output, "1e5_summary.json", "found schema_version 0; expected schema_version 2")
+    mentions(
+        output,
+        "1e5_summary.json",
+        f"found schema_version 0; expected schema_version {SCHEMA_VERSION}",
+    )
     assert not list((sweep.folder / "results/aggregated").glob("*.csv"))
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     cut.unlink()
@@ -256,7 +263,7 @@ def test_truncated_tables_are_rejected_by_the_plots_and_one_command_recreates_th
     aggregated = sweep.folder / "results/aggregated/aggregated.json"
     aggregated.write_bytes(aggregated.read_bytes()[:-9])
     (sweep.folder / "results/plots/target_grid.svg").unlink()
-    mentions(sweep.run(ok=False), "aggregated.json", "truncated", jobs.TABLES_AGAIN)
+    mentions(sweep.run(ok=False), "aggregated.json: found SHA-256", jobs.TABLES_AGAIN)
     sweep.run("tables", "--forcerun", "aggregate")
     assert sweep.tables() == good
 

@@ -174,9 +174,8 @@ def read_by_model(path):
 
     def inputs(wildcards):
         model = wildcards.model
-        call_or_stop(
-            PLAN.prediction_files, model
-        )  # an error if the manifest does not list the model
+        # an error if the manifest does not list the model
+        call_or_stop(PLAN.prediction_files, model)
         if model in PLAN.outdated:
             call_or_stop(snakemake_compat.force, workflow, PLAN.layout.summary(model))
         return unless_current("evaluate_model", model not in unfinished_models(), [path])
