@@ -132,18 +132,12 @@ def predictions_dir(wildcards, input):
     return str(Path(call(PLAN.prediction_files, wildcards.model)[0]).parent)
 
 
-# Requests to clusters, from measurements (docs/cluster.md).
+# Memory of an evaluation per MB of predictions (MB); docs/cluster.md has the measurements.
+MEMORY_PER_MB = {"fast": 4, "pycocotools": 15}[PLAN.config.engine]
 
 
-def memory(model):
-    """Memory of an evaluation in MB."""
-    per_mb = 15 if PLAN.config.engine == "pycocotools" else 4
-    return 1000 + per_mb * call(PLAN.prediction_mb, model)
-
-
-def minutes(model):
-    """Time limit of an evaluation."""
-    return 30 + call(PLAN.prediction_mb, model) // 10
+def predictions_mb(wildcards):
+    return call(PLAN.prediction_mb, wildcards.model)
 
 
 # What each job reads from other jobs. Its record decides whether it runs. If its results are up to

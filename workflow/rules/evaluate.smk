@@ -19,8 +19,9 @@ rule evaluate_model:
         "results/benchmarks/evaluate_model/{model}.tsv"
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: attempt * memory(wildcards.model),
-        runtime=lambda wildcards, attempt: attempt * minutes(wildcards.model),
+        mem_mb=lambda wildcards, attempt: attempt
+        * (1000 + MEMORY_PER_MB * predictions_mb(wildcards)),
+        runtime=lambda wildcards, attempt: attempt * (30 + predictions_mb(wildcards) // 10),
     params:
         python=python,
         script=script("evaluate_model"),
