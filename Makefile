@@ -108,6 +108,10 @@ readme-plot: demo ## draw the plot of the README from the demo's results
 bench-scaling: setup ## measure how a sweep scales with the number of models; write docs/scaling.md
 	$(BIN)/python benchmarks/scaling.py
 
+.PHONY: bench-statistics
+bench-statistics: setup ## simulate the coverage of intervals and verdicts; write docs/statistics.md
+	$(BIN)/python benchmarks/simulate_statistics.py
+
 format: setup ## format the sources with ruff and snakefmt
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

@@ -452,8 +452,8 @@ def extremes(bench: Bench) -> list[str]:
     return [
         "## Many categories, crowd regions or identical specimens",
         "",
-        "Invented splits on which a table of categories by specimens, or of all overlapping pairs, "
-        "would take gigabytes; one run each.",
+        "Synthetic splits on which a table of categories by specimens, or of all overlapping "
+        "pairs, would take gigabytes; one run each.",
         "",
         "| | detections | CPU (s) | peak memory (MB) |",
         "|---|---|---|---|",
@@ -474,10 +474,12 @@ def machine() -> list[str]:
     if OTHERS.exists():
         found = importlib.metadata.distributions(path=[str(OTHERS)])
         versions += sorted(f"{d.name} {d.version}" for d in found)
+    pins = (ROOT / "requirements-yardstick.txt").read_text().split()
+    yardstick = next(pin for pin in pins if pin.startswith("ibbi=="))
     return [
         f"Machine: {model or platform.machine()}, {os.cpu_count()} cores, Python "
         f"{platform.python_version()}, {', '.join(versions)}; the benchmark's evaluator from "
-        f"{(ROOT / 'requirements-yardstick.txt').read_text().split()[-1]}.",
+        f"{yardstick}.",
         "",
     ]
 

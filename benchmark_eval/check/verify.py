@@ -26,6 +26,9 @@ from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.config import Config, read_config
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.inputs.prediction_files import find_prediction_files
+from benchmark_eval.results.detections_csv import ALL_COLUMNS
+from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
+from benchmark_eval.results.evidence import evidence_problems
 from benchmark_eval.results.schema import Evaluation, decode_summary, load_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
@@ -226,7 +229,8 @@ def _model(model: str, path: Path, benchmark: Benchmark | None, verified: Verifi
     if benchmark is not None:
         expected = per_species_csv(evaluation, benchmark).encode()
         verified.compare(files["per_species.csv"], expected, f"{path.name} and the benchmark")
-    _count_true_positives(files["detections.csv"], evaluation, verified)
+    _check_evidence(files[EVIDENCE], evaluation, verified)
+    _count_detections(files["detections.csv"], evaluation, verified)
     return digest
 
 
@@ -245,23 +249,50 @@ def _check_benchmark_digests(
             )
 
 
-def _count_true_positives(path: Path, evaluation: Evaluation, verified: Verified) -> None:
+def _check_evidence(path: Path, evaluation: Evaluation, verified: Verified) -> None:
+    """Compare the evidence with its digest in the summary."""
+    data = read_or_report(path, verified.collected, "the evidence of the model", text=False)
+    if data is None:
+        return
+    verified.n_files += 1
+    digest, recorded = hashlib.sha256(data).hexdigest(), evaluation.provenance.evidence
+    if digest == recorded:
+        return
+    problems = evidence_problems(path, evaluation)
+    verified.collected.extend(problems)
+    if not problems:
+        verified.collected.add(
+            "digest",
+            f"SHA-256 {digest[:12]}...",
+            f"SHA-256 {recorded[:12]}..., as in the summary",
+            file=str(path),
+            cause="edited, damaged, or from another run: evaluate the model again",
+        )
+
+
+def _count_detections(path: Path, evaluation: Evaluation, verified: Verified) -> None:
     """Compare the number of rows: the rows themselves cannot be recomputed without matching."""
-    n_matched = sum(split.decomposition.n_matched_tp for split in evaluation.per_split.values())
     try:
-        # a name may contain line breaks, which are in quotes: every other part is outside of them
-        rows = sum(part.count(b"\n") for part in read_input(path).split(b'"')[::2]) - 1
+        data = read_input(path)
     except FileNotFoundError:
         return  # the file is optional
     except OSError as error:
         verified.collected.extend([unreadable(path, error, "a readable table")])
         return
     verified.n_files += 1
-    if rows != n_matched:
+    splits = evaluation.per_split.values()
+    expected = sum(s.decomposition.n_matched_tp for s in splits)
+    # a name may contain line breaks, which are in quotes: every other part is outside of them
+    rows = sum(part.count(b"\n") for part in data.split(b'"')[::2]) - 1
+    what = "true positive"
+    if data.partition(b"\n")[0] == ",".join(ALL_COLUMNS).encode():
+        expected = sum(s.calibration.n_predictions + s.errors.missed.n for s in splits)
+        what = "true positive, false positive and missed specimen"
+    if rows != expected:
         verified.collected.add(
             "differs",
             counted(rows, "row"),
-            f"{n_matched:,}, one row per true positive of the summary",
+            f"{expected:,}, one row per {what} of the summary",
             file=str(path),
         )
 

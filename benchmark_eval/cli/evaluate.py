@@ -54,11 +54,22 @@ from benchmark_eval.scoring.evaluate import evaluate_to_files, evaluation_inputs
     help="Whether invalid prediction records are an error, or are dropped and counted.",
 )
 @click.option(
-    "--detections/--no-detections",
-    default=True,
-    show_default=True,
-    help="Whether to write <model>_detections.csv, one row per true positive.",
+    "--operating-confidence",
+    type=float,
+    help="Confidence threshold of all values at the operating threshold, on every split. Default: "
+    "that of the best F1 on iid_test.",
 )
+@click.option(
+    "--detections",
+    type=click.Choice(["hits", "all", "none"]),
+    default="hits",
+    show_default=True,
+    is_flag=False,
+    flag_value="hits",
+    help="Rows of <model>_detections.csv: true positives; also false positives and missed "
+    "specimens, with their error type; or no such file.",
+)
+@click.option("--no-detections", "no_detections", is_flag=True, help="Same as --detections none.")
 @click.option("--quiet", is_flag=True, help="Do not print the report.")
 @click.option("--log", help="Write output, warnings and errors to this .log file.")
 @force_option
@@ -71,7 +82,9 @@ def command(
     iou: float,
     engine: str,
     on_invalid: str,
-    detections: bool,
+    operating_confidence: float | None,
+    detections: str,
+    no_detections: bool,
     quiet: bool,
     log: str | None,
     force: bool,
@@ -90,7 +103,8 @@ def command(
             iou=iou,
             engine=engine,  # type: ignore[arg-type]
             on_invalid=on_invalid,  # type: ignore[arg-type]
-            detections=detections,
+            operating_confidence=operating_confidence,
+            detections="none" if no_detections else detections,  # type: ignore[arg-type]
             quiet=quiet,
             force=force,
         )

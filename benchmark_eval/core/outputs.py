@@ -20,6 +20,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import socket
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +31,7 @@ from typing import IO
 import msgspec
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.locks import lock
+from benchmark_eval.core.locks import lock, wait_for_lock
 from benchmark_eval.core.safe_read import open_input, read_input
 from benchmark_eval.core.text import some_of
 
@@ -61,6 +62,11 @@ class Listing:
 
 
 Input = str | Path | Listing
+
+
+class _Claim(msgspec.Struct):
+    host: str
+    names: list[str]
 
 
 class _Record(msgspec.Struct):
@@ -169,15 +175,18 @@ class Outputs:
 
     # ------------------------------------------------------------------ begin and end
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Claim the names and check them; raises UsageError with every problem."""
         try:
+            if not self._declared:
+                _require_record(self.folder)
             self._made = _make_folder(self.folder)
             with _locked(self.folder) as proven:
                 self._hidden = Path(tempfile.mkdtemp(dir=self.folder, prefix=STAGE))
                 self._claim = (self._hidden / _CLAIM).open("wb")
                 lock(self._claim)
-                self._claim.write(msgspec.json.encode(self._names))
+                claimed = _Claim(socket.gethostname(), self._names)
+                self._claim.write(msgspec.json.encode(claimed))
                 self._claim.flush()
                 self.stage.mkdir()
                 taken = _claimed(self.folder, self._hidden, clean=proven).intersection(self._names)
@@ -194,12 +203,13 @@ class Outputs:
             )
         self._refuse(self._all_names(recorded), recorded)
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Remove the hidden folder, and new folders that stayed empty."""
         if self._hidden is not None:
             shutil.rmtree(self._hidden, ignore_errors=True)
         if self._claim is not None:
-            self._claim.close()
+            with contextlib.suppress(OSError):  # a full disk
+                self._claim.close()
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):  # not empty
                 folder.rmdir()
@@ -279,7 +289,7 @@ class Outputs:
         """The SHA-256 of a prepared file, whose bytes are then on disk."""
         path = self.stage / name
         try:
-            with path.open("rb") as stream:
+            with open_input(path) as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -372,13 +382,14 @@ def claim(
     """
     outputs = Outputs(folder, names, inputs, force=force, declared=declared)
     try:
-        outputs.open()
+        outputs.begin()
         yield outputs
     except OSError as error:
-        error.filename = outputs.published_name(error.filename) or error.filename
+        # "no space left on device" names no file
+        error.filename = outputs.published_name(error.filename) or error.filename or str(folder)
         raise
     finally:
-        outputs.close()
+        outputs.end()
 
 
 def require_new_folder(path: str | Path) -> None:
@@ -398,12 +409,13 @@ def require_new_folder(path: str | Path) -> None:
 def new_folder(path: str | Path, *, inputs: Iterable[Input] = ()) -> Iterator[Path]:
     """A folder to fill, which appears at ``path`` when the block ends: complete, or not at all.
 
-    Raises UsageError unless ``path`` is a new or empty folder.
+    The entries of an existing, empty folder appear one after the other. Raises UsageError unless
+    ``path`` is a new or empty folder.
     """
     require_new_folder(path)
     place = Path(os.path.realpath(path))
     # the current folder and mount points cannot be replaced, only filled
-    filled = place.is_dir() and (place.is_mount() or place.samefile(Path.cwd()))
+    filled = place.is_dir()  # keeps its permissions
     home = place if filled else place.parent
     with claim(home, [f"{place.name}/"], inputs=inputs, declared=True) as outputs:
         made = outputs.stage / place.name
@@ -424,8 +436,8 @@ def _visible(folder: Path) -> Iterator[Path]:
 def read_record(folder: str | Path) -> Digests:
     """The files that this program wrote into ``folder``, with their SHA-256.
 
-    While files are being replaced, a file has two digests. A damaged record, one of another version
-    or a link names no files.
+    While files are being replaced, a file has two digests. A damaged record, one of an earlier
+    version or a link names no files. Raises UsageError for one of a later version.
     """
     path = Path(folder) / RECORD
     try:
@@ -434,9 +446,31 @@ def read_record(folder: str | Path) -> Digests:
         record = msgspec.json.decode(read_input(path), type=_Record)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
+    if record.version > VERSION:
+        raise UsageError(
+            f"{path}: found version {record.version}; expected version {VERSION} (written by a "
+            "newer version of benchmark-eval: use that one, or another folder)"
+        )
     if record.version != VERSION:
         return {}
     return {name: digests for name, digests in record.files.items() if _is_inside(name)}
+
+
+def _require_record(folder: Path) -> None:
+    """Raise UsageError if something else is at the place of the record."""
+    path = folder / RECORD
+    mode = _mode(path)
+    if mode is None:
+        return
+    try:
+        if not stat.S_ISREG(mode):
+            raise ValueError
+        msgspec.json.decode(read_input(path), type=_Record)
+    except (OSError, ValueError, RecursionError):
+        raise UsageError(
+            f"{path}: found something other than a record of benchmark-eval; expected a record or "
+            "no such file (likely cause: edited manually); nothing was written; move it away"
+        ) from None
 
 
 def _folders_of(name: str) -> list[str]:
@@ -527,7 +561,7 @@ def _locked(folder: Path) -> Iterator[bool]:
     """Lock a folder for a moment; yields whether the file system supports this."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield bool(lock(handle, wait=True))
+        yield wait_for_lock(handle)
     finally:
         os.close(handle)
 
@@ -535,7 +569,8 @@ def _locked(folder: Path) -> Iterator[bool]:
 def _claimed(folder: Path, own: Path, *, clean: bool) -> set[str]:
     """The names that live processes have claimed in ``folder``.
 
-    With ``clean``, the hidden folders of processes that have ended are removed.
+    With ``clean``, the hidden folders of processes of this host that have ended are removed. Those
+    of other hosts stay: the locks of some shared file systems are visible on one host only.
     """
     names: set[str] = set()
     for hidden in folder.glob(f"{STAGE}*"):
@@ -543,15 +578,19 @@ def _claimed(folder: Path, own: Path, *, clean: bool) -> set[str]:
             continue
         with contextlib.suppress(OSError):  # removed by its process at this moment
             entries = {entry.name for entry in hidden.iterdir()}
-            if not entries <= {_CLAIM, _FILES, "record.json"}:
-                continue  # not ours
-            free: bool | None = True  # a process that was killed before it wrote its claim
-            if _CLAIM in entries:
-                with (hidden / _CLAIM).open("rb") as stream:
-                    free = lock(stream)
-                    if free is False:
-                        with contextlib.suppress(msgspec.DecodeError):
-                            names.update(msgspec.json.decode(stream.read(), type=list[str]))
-            if free and clean:
+            if _CLAIM not in entries:
+                if clean and not entries:
+                    hidden.rmdir()  # of a process that was killed before it wrote its claim
+                continue
+            # NFS locks only files that are open for writing
+            with (hidden / _CLAIM).open("r+b") as stream:
+                free = lock(stream)
+                claimed = _Claim("", [])
+                with contextlib.suppress(msgspec.DecodeError):
+                    claimed = msgspec.json.decode(stream.read(), type=_Claim)
+            if free is False:
+                names.update(claimed.names)
+            ended = free is True and claimed.host in ("", socket.gethostname())
+            if ended and clean and entries <= {_CLAIM, _FILES, "record.json"}:
                 shutil.rmtree(hidden, ignore_errors=True)
     return names

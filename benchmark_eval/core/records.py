@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import read_input
 
 FINGERPRINT_OF = {"index": "benchmark", "sweep": "sweep", "plots": "report", "report": "report"}
 """The fingerprint of each set of results: the index, the tables (sweep), the plots, the report."""
@@ -30,7 +31,7 @@ def record_name(part: str, digest: str | None) -> str:
 def file_digest(path: str | Path) -> str | None:
     """SHA-256 (hex) of a small file; None if it cannot be read."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return hashlib.sha256(read_input(path)).hexdigest()
     except OSError:
         return None
 
@@ -38,6 +39,34 @@ def file_digest(path: str | Path) -> str | None:
 def current_record(state: Path, part: str) -> Path:
     """Path of the record that matches the fingerprint in ``state``, whether it exists or not."""
     return state / record_name(part, file_digest(state / f"{FINGERPRINT_OF[part]}.json"))
+
+
+def record_content(fingerprint: bytes, result: str | Path | None) -> bytes:
+    """The content of a record: the fingerprint, and the SHA-256 of the ``result`` that was made."""
+    return fingerprint + (f"{file_digest(result)}\n".encode() if result is not None else b"")
+
+
+def recorded_digest(record: str | Path) -> str | None:
+    """The SHA-256 of the result in a record; None if the record has none or cannot be read."""
+    try:
+        lines = read_input(record).splitlines()
+    except OSError:
+        return None
+    return lines[1].decode("ascii", "replace") if len(lines) == 2 else None
+
+
+def edited(path: str | Path, digest: str | None, record: Path) -> Problem | None:
+    """A problem if the ``digest`` of a result is not the one in its record."""
+    recorded = recorded_digest(record)
+    if recorded is None or recorded == digest:
+        return None
+    return Problem(
+        "digest",
+        str(path),
+        f"SHA-256 {str(digest)[:12]}...",
+        f"SHA-256 {recorded[:12]}..., as when the workflow wrote it",
+        cause="edited manually, or restored from a backup",
+    )
 
 
 def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
@@ -55,13 +84,16 @@ def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
         str(path),
         "results of an earlier run",
         f"results computed from the inputs, options and code in {fingerprint}",
-        cause="the last run of snakemake did not finish: run it again",
+        cause="not updated since inputs, options or code changed: run snakemake without a target",
     )
 
 
 def require_last_run(aggregated: str | Path) -> None:
-    """Raise InputError if the ``aggregated.json`` of the workflow is from an earlier run."""
+    """Raise InputError if an ``aggregated.json`` of the workflow is outdated or was edited."""
     path = Path(aggregated)
-    problem = from_earlier_run(path.parent.parent, "sweep", path)
+    results = path.absolute().parent.parent
+    problem = from_earlier_run(results, "sweep", path)
+    if problem is None and (results / STATE).is_dir():
+        problem = edited(path, file_digest(path), current_record(results / STATE, "sweep"))
     if problem is not None:
         raise InputError([problem])

@@ -48,18 +48,19 @@ def open_input(path: str | Path) -> BufferedReader:
     return Path(path).open("rb")
 
 
-def read_input(path: str | Path, *, memory_per_byte: float = 2.0) -> bytes:
+def read_input(path: str | Path, *, memory_per_byte: float = 2.0, text: bool = True) -> bytes:
     """All bytes of a regular file.
 
-    Raises ``OSError`` if the content does not fit in memory, or is obviously that of another file
-    (``first_bytes.foreign``).
+    Raises ``OSError`` if the content does not fit in memory or, for ``text``, is obviously that of
+    another file (``first_bytes.foreign``).
     """
     with open_input(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > UNCHECKED_BYTES:
             check_size(size, memory_per_byte)
         data = stream.read()
-    require_own_content(data[:SNIFFED])
+    if text:
+        require_own_content(data[:SNIFFED])
     return data
 
 
@@ -136,13 +137,14 @@ def read_or_report(
     file: str | None = None,
     record: str = "",
     memory_per_byte: float = 2.0,
+    text: bool = True,
 ) -> bytes | None:
     """All bytes of a regular file; ``None`` and a new problem if it cannot be read.
 
-    ``file`` is its name in messages, by default its path.
+    ``file`` is its name in messages, by default its path. ``text`` is as for ``read_input``.
     """
     try:
-        return read_input(path, memory_per_byte=memory_per_byte)
+        return read_input(path, memory_per_byte=memory_per_byte, text=text)
     except OSError as error:
         problems.extend([unreadable(file or path, error, expected, record=record)])
         return None

@@ -6,9 +6,6 @@ The same benchmark gives the same bytes, on any machine and in any folder. No pi
 from __future__ import annotations
 
 import hashlib
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,11 +17,11 @@ from numpy.typing import NDArray
 from benchmark_eval.core.atomic_write import atomic_writer
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.first_bytes import SNIFFED, ZIP
+from benchmark_eval.core.npz import BROKEN, load_npz
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import (
     ForeignContentError,
     absent,
-    check_size,
     open_input,
     require_own_content,
     unreadable,
@@ -33,22 +30,6 @@ from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, T
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 
 INDEX_VERSION = 3
-
-# everything that zipfile and numpy raise on damaged or foreign files
-_BROKEN = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    SyntaxError,
-    EOFError,
-    MemoryError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    zipfile.BadZipFile,
-    msgspec.DecodeError,
-)
 
 _CATEGORY_ARRAYS = (
     "ids",
@@ -110,15 +91,13 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an index; raises one of ``_BROKEN`` if it is damaged."""
+    """All arrays of an index; raises one of ``BROKEN`` if it is damaged."""
     with open_input(path) as stream:
         start = stream.read(SNIFFED)
         if not start.startswith(ZIP):  # as an index does, even if it is truncated
             require_own_content(start)
         stream.seek(0)
-        with np.load(stream, allow_pickle=False) as store:
-            check_size(sum(entry.file_size for entry in store.zip.infolist()), 2.0)
-            return {name: store[name] for name in store.files}
+        return load_npz(stream)
 
 
 def read_index(path: str | Path) -> Benchmark:
@@ -167,7 +146,7 @@ def read_index(path: str | Path) -> Benchmark:
         raise InputError([Problem("missing-file", str(path), absent(path), expected)]) from None
     except ForeignContentError as error:
         raise InputError([unreadable(path, error, expected)]) from None
-    except _BROKEN as error:
+    except BROKEN as error:
         raise InputError(
             [
                 Problem(

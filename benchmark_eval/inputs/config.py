@@ -28,6 +28,7 @@ RENAMED = {"own_metrics": "custom_metrics"}
 """Keys of earlier versions and their new names; the old keys are rejected with a hint."""
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
+_DETECTIONS: dict[object, str] = {True: "hits", False: "none"}
 _MAX_SHOWN = 60
 
 
@@ -45,8 +46,9 @@ class Config:
     iou: float
     engine: str
     on_invalid: str
+    operating_confidence: float | None
     allow_missing: bool
-    detections: bool
+    detections: str
     custom_metrics: Path | None
     plot_formats: tuple[str, ...]
 
@@ -107,6 +109,9 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
     for key in ("benchmark_dir", "predictions_dir", "manifest", "custom_metrics"):
         values[key] = None if values[key] is None else Path(expand_home(values[key]))
     values["iou"] = float(values["iou"])
+    if values["operating_confidence"] is not None:
+        values["operating_confidence"] = float(values["operating_confidence"])
+    values["detections"] = _DETECTIONS.get(values["detections"], values["detections"])
     return Config(**values)
 
 
@@ -169,10 +174,12 @@ def _coerced(value: object, rules: Mapping[str, Any]) -> object:
         return [part.strip().strip("'\"") for part in inner.split(",")]
     if isinstance(value, str):
         text = value.strip()
-        if kind == "boolean":
+        if kind == "boolean" or True in rules.get("enum", ()):
             return _BOOLEANS.get(text.lower(), value)
-        if kind == "number" and _NUMBER.fullmatch(text):
+        if kind in ("number", ["number", "null"]) and _NUMBER.fullmatch(text):
             return float(text)
+        if kind == ["number", "null"] and text.lower() == "null":
+            return None
     if isinstance(value, Path):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
@@ -191,11 +198,14 @@ def _fits(value: object, rules: Mapping[str, Any]) -> bool:
 def _expected(rules: Mapping[str, Any]) -> str:
     """What the schema allows, for messages."""
     if "enum" in rules:
-        return f"one of {', '.join(rules['enum'])}"
+        allowed = (v if isinstance(v, str) else json.dumps(v) for v in rules["enum"])
+        return f"one of {', '.join(allowed)}"
     if rules["type"] == "array":
         return f"a list of {', '.join(rules['items']['enum'])}, each at most once"
     if rules["type"] == "boolean":
         return "true or false"
+    if rules["type"] == ["number", "null"]:
+        return f"a number in [{rules['minimum']}, {rules['maximum']}], or null"
     if rules["type"] == "number":
         return f"a number in ({rules['exclusiveMinimum']}, {rules['maximum']}]"
     return "a path"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import logging
 import platform
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 
 from benchmark_eval import __version__
 from benchmark_eval.core.errors import EXIT_COULD_NOT_RUN, BenchmarkEvalError, exit_code
+from benchmark_eval.core.locks import wait_for_lock
 from benchmark_eval.core.terminal import VisibleFormatter, say, say_text
 from benchmark_eval.core.text import visible
 
@@ -39,8 +39,7 @@ def job(log: str | Path) -> Iterator[None]:
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
     with _opened(log) as stream:
-        with contextlib.suppress(OSError):  # file systems without locks
-            fcntl.flock(stream, fcntl.LOCK_EX)
+        wait_for_lock(stream)
         stream.truncate(0)
         handler = _Handler(stream)
         handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

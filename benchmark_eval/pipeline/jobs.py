@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.memory import keep_freed_memory
-from benchmark_eval.core.records import require_last_run
+from benchmark_eval.core.records import record_content, require_last_run
 from benchmark_eval.core.terminal import say
 from benchmark_eval.pipeline.job import job
 from benchmark_eval.pipeline.outdated import remove_outdated, write_record
@@ -39,6 +39,7 @@ from benchmark_eval.pipeline.provenance_check import (
 if TYPE_CHECKING:
     from benchmark_eval.inputs.benchmark import Benchmark
     from benchmark_eval.inputs.predictions import OnInvalid
+    from benchmark_eval.results.detections_csv import Rows
     from benchmark_eval.results.schema import Engine
 
 INDEX_AGAIN = "To recreate the index: snakemake --forcerun index_benchmark"
@@ -78,7 +79,8 @@ def evaluate_model(
     iou: float,
     engine: Engine,
     on_invalid: OnInvalid,
-    detections: bool,
+    operating_confidence: float | None,
+    detections: Rows,
     fingerprint: str | Path,
     record: str | Path,
     log: str | Path,
@@ -90,7 +92,7 @@ def evaluate_model(
     """
     keep_freed_memory()
     gc.freeze()  # imported modules stay; the garbage collector need not scan them
-    from benchmark_eval.results.writers import claim_model_files
+    from benchmark_eval.results.writers import claim_model_files, model_files
     from benchmark_eval.scoring.evaluate import (
         Options,
         evaluate,
@@ -99,17 +101,18 @@ def evaluate_model(
     )
 
     inputs = evaluation_inputs(index, predictions_dir, splits)
+    summary = model_files(output_dir, model_name)["summary.json"]
     with (
-        _planned(log, fingerprint, record, "scoring", OF_A_MODEL) as expected,
+        _planned(log, fingerprint, record, "scoring", OF_A_MODEL, summary) as expected,
         claim_model_files(output_dir, model_name, inputs=inputs, declared=True) as output,
     ):
-        options = Options(tuple(splits), iou, engine, on_invalid)
+        options = Options(tuple(splits), iou, engine, on_invalid, operating_confidence)
         benchmark = _read_index(index, expected.path.resolve().parents[1])
         evaluation, tables = evaluate(
-            benchmark, predictions_dir, model_name, options, true_positives=detections
+            benchmark, predictions_dir, model_name, options, detections=detections
         )
         require_evaluation(expected, evaluation)
-        write_results(evaluation, benchmark, tables if detections else None, output)
+        write_results(evaluation, benchmark, tables, output)
 
 
 def aggregate(
@@ -131,8 +134,9 @@ def aggregate(
     from benchmark_eval.sweep import tables
     from benchmark_eval.sweep.aggregation import assemble, read_sweep
 
+    aggregated = Path(output_dir) / tables.AGGREGATED
     with (
-        _planned(log, fingerprint, record, "sweep", OF_A_SWEEP) as expected,
+        _planned(log, fingerprint, record, "sweep", OF_A_SWEEP, aggregated) as expected,
         tables.claim_tables(output_dir, inputs=[index, manifest], declared=True) as output,
     ):
         benchmark = _read_index(index, expected.path.parent)
@@ -191,9 +195,17 @@ def report(
 
 @contextlib.contextmanager
 def _planned(
-    log: str | Path, fingerprint: str | Path, record: str | Path, part: str, keys: Sequence[str]
+    log: str | Path,
+    fingerprint: str | Path,
+    record: str | Path,
+    part: str,
+    keys: Sequence[str],
+    result: str | Path | None = None,
 ) -> Iterator[Fingerprint]:
-    """Run a job with its log and its fingerprint; write the record if the job succeeds."""
+    """Run a job with its log and its fingerprint; write the record if the job succeeds.
+
+    The record has the digest of ``result``, so that later jobs refuse it if it was edited.
+    """
     of_model = part == "scoring"
     with job(log):
         remove_outdated(Path(fingerprint).parents[of_model], _announce)
@@ -203,7 +215,8 @@ def _planned(
             require_record_name(expected, record)
         Path(record).unlink(missing_ok=True)  # results without a record are made again
         yield expected
-        (write_bytes_atomic if of_model else write_record)(record, expected.data)
+        content = record_content(expected.data, result)
+        (write_bytes_atomic if of_model else write_record)(record, content)
 
 
 def _announce(line: str) -> None:

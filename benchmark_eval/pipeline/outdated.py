@@ -32,6 +32,8 @@ TABLES = (
     "budget_curves.csv",
     "density_curves.csv",
     "operating_curves.csv",
+    "comparisons.csv",
+    "budget_planning.csv",
     "models.csv",
 )
 """The files of ``sweep.tables``, whose import takes too long while the workflow is loaded."""

@@ -46,6 +46,8 @@ _NAMED = 3
 """Number of models that a message names."""
 _GZIP_RATIO = 5
 """Size of prediction files relative to that of their gzip files, about 4.2."""
+OUTPUT_FOLDERS = ("models", "aggregated", "plots", "benchmark", "logs", "benchmarks", ".state")
+"""Folders of the results that the workflow writes to."""
 _PARTS = ("benchmark", "sweep", "report")
 """The fingerprints without a model."""
 NOTHING_SET = (
@@ -125,9 +127,11 @@ class Plan:
         )
 
     def require_own_results(self) -> None:
-        """Raise UsageError if the results folder holds models, but none of the manifest.
+        """Raise UsageError if the results folder holds results of another sweep, or other files.
 
-        Tables of another sweep would be replaced, and its models would remain among the results.
+        Another sweep has models, but none of the manifest: its tables would be replaced, and its
+        models would remain among the results. Other files are at the places of tables, plots or
+        report although the workflow has not run here.
         """
         names: list[str] = []
         with contextlib.suppress(OSError):
@@ -142,6 +146,16 @@ class Plan:
                 f"{self.config.manifest}; nothing was run. Use another folder for this sweep "
                 f"(snakemake --directory FOLDER), or delete {self.layout.results} if its results "
                 "are no longer needed"
+            )
+        if any(self.layout.state.glob("*.json")) or any(self.layout.state.glob(f"*{SUFFIX}")):
+            return
+        places = (results_of(part, self.layout.results) for part in FINGERPRINT_OF)
+        foreign = [str(path) for paths in places for path in paths if os.path.lexists(path)]
+        if foreign:
+            raise UsageError(
+                f"{self.layout.results}: found {some_of(foreign, _NAMED)}, although this workflow "
+                "has not run here, and it would replace them; nothing was run. Move these files, "
+                "or use another folder (snakemake --directory FOLDER)"
             )
 
     def why_outdated(self) -> Iterator[str]:
@@ -271,6 +285,8 @@ def load_plan(
     if patterns:
         raise InputError(patterns)
     ordered = manifest.in_table_order()
+    if main:
+        _require_no_input_among_results(config, ordered, layout)
     entries = {entry.model_name: entry for entry in ordered}
     if not main:
         # the fingerprint lists what the main process found; jobs do not search again
@@ -298,15 +314,31 @@ def load_plan(
     )
 
 
+def _require_no_input_among_results(
+    config: Config, entries: Sequence[ModelEntry], layout: Layout
+) -> None:
+    """Raise UsageError if the workflow would replace or remove one of its input files."""
+    files = {config.manifest, config.custom_metrics, *(e.train_annotations for e in entries)}
+    places = [os.path.realpath(layout.results / name) + os.sep for name in OUTPUT_FOLDERS]
+    inside = [
+        str(path)
+        for path in files
+        if path is not None and os.path.realpath(path).startswith(tuple(places))
+    ]
+    if inside:
+        raise UsageError(
+            f"{some_of(sorted(inside), _NAMED)}: found an input in a folder that the workflow "
+            f"writes to; expected no input in {', '.join(OUTPUT_FOLDERS)} of {layout.results}"
+        )
+
+
 def _outdated(plan: Plan, texts: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The models whose record is not their fingerprint, with the keys that differ."""
     for model in plan.models:
         expected, made = texts[plan.layout.model_fingerprint(model)], ""
-        with (
-            contextlib.suppress(OSError, ValueError),
-            open(plan.layout.model_record(model), encoding="utf-8") as stream,  # noqa: PTH123
-        ):
-            made = stream.read()
+        with contextlib.suppress(OSError, ValueError):
+            made = read_input(plan.layout.model_record(model)).decode()
+        made = made.partition("\n")[0] + "\n"  # without the digest of the summary
         if made == expected:
             continue
         differ: tuple[str, ...] = ()
@@ -412,6 +444,7 @@ def _fingerprints(plan: Plan, log: Callable[[str], None] | None) -> dict[str, st
         "iou": config.iou,
         "engine": config.engine,
         "on_invalid": config.on_invalid,
+        "operating_confidence": config.operating_confidence,
         "detections": config.detections,
     }
     of_models: dict[str, str] = {}

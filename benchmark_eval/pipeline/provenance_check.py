@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.problems import Problem
-from benchmark_eval.core.records import record_name
+from benchmark_eval.core.records import SUFFIX, edited, record_name
 from benchmark_eval.core.safe_read import read_input
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from benchmark_eval.sweep.summaries import ModelResult
 
 OF_A_BENCHMARK = ("code", "files")
-OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "predictions")
+OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "operating_confidence", "predictions")
 OF_A_SWEEP = ("code", "benchmark", "models", "missing", "custom_metrics")
 OF_A_REPORT = ("code", "plot_formats", "sweep")
 """The keys of each kind of fingerprint."""
@@ -153,6 +153,8 @@ def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
         else:
             path = f"{read.eval_dir}/{name}/{name}_summary.json"
             problems += _stale(path, model, of_model.content, benchmark.content["files"])
+            changed = edited(path, model.digest, state / "models" / f"{name}{SUFFIX}")
+            problems += [changed] if changed else []
     problems += _unequal(dict(_manifest_and_files(read, sweep)))
     if problems:
         raise InputError(problems)
@@ -188,6 +190,10 @@ def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[
         "iou": (made.config.iou_threshold, float(fingerprint["iou"])),
         "engine": (made.config.engine, fingerprint["engine"]),
         "on_invalid": (made.config.on_invalid, fingerprint["on_invalid"]),
+        "operating_confidence": (
+            made.config.operating_confidence,
+            fingerprint["operating_confidence"],
+        ),
         "splits": (sorted(made.config.splits), sorted(fingerprint["predictions"])),
         **{
             f"predictions of {split}": (read.get(f"predictions/{split}"), digest)

@@ -52,8 +52,8 @@ def snakemake_command(
     clash = next((option for option in own if _SNAKEFILE.fullmatch(option)), None)
     if clash is not None:
         raise UsageError(
-            f"found the option {clash}; expected none that selects a workflow, because "
-            "benchmark-eval run uses the workflow of this package. To run another one: "
+            f"found {clash}, which looks like an option; expected none that selects a workflow, "
+            "because benchmark-eval run uses the workflow of this package. To run another one: "
             "snakemake --snakefile FILE"
         )
     if cores is None and not any(map(_CORES.fullmatch, own)) and not _PROFILE.exists():

@@ -23,7 +23,7 @@ from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.predictions import OnInvalid
 from benchmark_eval.protocol import KNOWN_SPLITS, OOD_BANDS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Layout version of ``<model>_summary.json``; other versions are rejected."""
 
 Engine = Literal["fast", "pycocotools"]
@@ -158,14 +158,15 @@ class ClassImbalance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
     """Detection versus identification, from the localisation matching.
 
-    ``detection_recall_open_vocabulary`` also counts out-of-vocabulary detections; all other
-    metrics ignore them.
+    ``*_open_vocabulary`` also count out-of-vocabulary detections; all other metrics ignore them.
     """
 
     n_gt: Count
     n_matched_tp: Count
     detection_recall: float | None
     detection_recall_open_vocabulary: float | None = None
+    classification_given_detection_acc_open_vocabulary: float | None = None
+    species_recall_open_vocabulary: float | None = None
     classification_given_detection_acc: float | None
     acc_genus_given_det: float | None
     acc_tribe_given_det: float | None
@@ -287,6 +288,98 @@ class OperatingPoint(msgspec.Struct, frozen=True, kw_only=True):
     curve: OperatingCurve
 
 
+ERROR_TYPES = (
+    "correct",
+    "wrong_name_congener",
+    "wrong_name_same_tribe",
+    "wrong_name_other",
+    "poor_box",
+    "both",
+    "duplicate",
+    "background",
+    "missed",
+)
+"""Every detection outside crowd regions has one of these types, every missed specimen the last."""
+
+
+class ErrorCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One error type: ``n`` over all detections, ``per_100_images`` at the operating threshold.
+
+    ``n`` is by the localisation matching. ``n_class_aware`` is by the matching behind AP@.5, and
+    ``dAP_50`` what AP@.5 gains if these errors are repaired.
+    """
+
+    n: int
+    n_operating: int | None
+    per_100_images: float | None
+    n_class_aware: int
+    dAP_50: float | None
+
+
+class Errors(msgspec.Struct, frozen=True, kw_only=True):
+    """Error types of a split, without detections on crowd regions.
+
+    On semantic_ood species is ignored: no wrong names, no "both", and AP@.5 is class-agnostic.
+    ``wrong_name`` is the sum of the three kinds, but for ``dAP_50``.
+    """
+
+    correct: ErrorCount
+    wrong_name: ErrorCount | UnsetType = UNSET
+    wrong_name_congener: ErrorCount | UnsetType = UNSET
+    wrong_name_same_tribe: ErrorCount | UnsetType = UNSET
+    wrong_name_other: ErrorCount | UnsetType = UNSET
+    poor_box: ErrorCount
+    both: ErrorCount | UnsetType = UNSET
+    duplicate: ErrorCount
+    background: ErrorCount
+    missed: ErrorCount
+    background_near_crowd: int
+    on_crowd: int
+
+
+class ReliabilityBins(msgspec.Struct, frozen=True, kw_only=True):
+    """Confidence against an observed fraction in bins with equally many detections.
+
+    The lists have one value per bin that is not empty, in ascending order of confidence; ``edges``
+    has all bin edges.
+    """
+
+    n_detections: int
+    ECE_equal_mass: float | None
+    edges: list[float]
+    n_in_bin: list[int]
+    mean_confidence: list[float]
+    observed: list[float]
+
+
+class ReliabilityOf(msgspec.Struct, frozen=True, kw_only=True):
+    """One event: over all detections, and at and above the operating threshold."""
+
+    all: ReliabilityBins
+    operating: ReliabilityBins | None
+
+
+class Reliability(msgspec.Struct, frozen=True, kw_only=True):
+    """Three events: a specimen is detected; its species is correct, given that; both.
+
+    On semantic_ood no species can be correct, so only the first is present.
+    """
+
+    detected: ReliabilityOf
+    identified: ReliabilityOf | UnsetType = UNSET
+    detected_and_identified: ReliabilityOf | UnsetType = UNSET
+
+
+class OperatingThreshold(msgspec.Struct, frozen=True, kw_only=True):
+    """The confidence threshold of the model, used on every split, and where it comes from.
+
+    ``confidence`` is None if it is undefined, and ``source`` then says why.
+    """
+
+    confidence: float | None
+    source: str
+
+
 class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
     """All metric families of one split. ``ood_by_band`` is present on semantic_ood only.
 
@@ -310,6 +403,8 @@ class SplitEvaluation(msgspec.Struct, frozen=True, kw_only=True):
     confusions: list[Confusion] = []
     detection_cap: DetectionCap
     operating_point: OperatingPoint
+    errors: Errors
+    reliability: Reliability
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -357,12 +452,14 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     splits: list[str]
     engine: Engine
     on_invalid: OnInvalid
+    operating_confidence: float | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Provenance of the metrics. ``inputs`` maps a role (``predictions/iid_test``) to a SHA-256.
 
-    ``benchmark`` is the dataset description in the annotation files.
+    ``benchmark`` is the dataset description in the annotation files; ``evidence`` the SHA-256 of
+    ``<model>_evidence.npz``.
     """
 
     package_version: str
@@ -370,6 +467,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     scoring_code: str
     inputs: dict[str, str]
     benchmark: str = ""
+    evidence: str = ""
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
@@ -379,6 +477,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     headline: Headline
     summary: Summary
+    operating_threshold: OperatingThreshold
     per_split: dict[str, SplitEvaluation]
     config: RunConfig
     provenance: Provenance

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from benchmark_eval.core.arrays import Floats
-from benchmark_eval.core.csv_text import csv_cell, csv_text
+from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.results.detections_csv import ModelTables, detections_csv
+from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
 from benchmark_eval.results.model_report import render_text
 from benchmark_eval.results.schema import Evaluation, to_dict
-from benchmark_eval.results.true_positives import TruePositiveTable
 
 SUMMARY_COLUMNS = ("model", "split", "category", "metric", "value")
 SPECIES_COLUMNS = (
@@ -38,23 +37,16 @@ SPECIES_COLUMNS = (
     "n_correct_species",
     "n_correct_genus",
 )
-DETECTION_COLUMNS = (
-    "split",
-    "image_id",
-    "score",
-    "iou",
-    "is_tp",
-    "pred_species",
-    "gt_species",
-    "pred_genus",
-    "gt_genus",
-    "correct_species",
-    "correct_genus",
-    "band",
-)
 # blocks with more than one level; summary.csv flattens them to dotted names
-_NESTED = ("ood_by_band", "density", "operating_point")
-_SUFFIXES = ("summary.json", "summary.csv", "per_species.csv", "report.txt", "detections.csv")
+_NESTED = ("ood_by_band", "density", "operating_point", "errors", "reliability")
+_SUFFIXES = (
+    "summary.json",
+    "summary.csv",
+    "per_species.csv",
+    "report.txt",
+    "detections.csv",
+    EVIDENCE,
+)
 
 
 def model_files(output_dir: str | Path, model: str) -> dict[str, Path]:
@@ -78,14 +70,14 @@ def claim_model_files(
 def write_evaluation(
     evaluation: Evaluation,
     benchmark: Benchmark,
-    true_positives: Sequence[TruePositiveTable] | None,
+    tables: ModelTables,
     output: Outputs,
 ) -> str:
     """Write the files of a model and return its report.
 
     Writes all files or none (``Outputs.publish``), so an existing summary.json always belongs to
-    the files next to it. Without ``true_positives`` no detections.csv is written, and an old one is
-    removed.
+    the files next to it. If the tables hold no detections, no detections.csv is written, and an old
+    one is removed.
     """
     report = render_text(evaluation)
     texts = {
@@ -93,11 +85,12 @@ def write_evaluation(
         "per_species.csv": per_species_csv(evaluation, benchmark),
         "report.txt": report,
     }
-    if true_positives is not None:
-        texts["detections.csv"] = detections_csv(true_positives)
+    if tables.detections is not None:
+        texts["detections.csv"] = detections_csv(tables.detections)
     paths = model_files(output.folder, evaluation.model)
     for suffix, text in texts.items():
         output.write(paths[suffix].name, text.encode())
+    output.write(paths[EVIDENCE].name, tables.evidence)
     seal = paths["summary.json"].name
     output.write(seal, summary_json(evaluation))
     output.publish(seal)
@@ -165,47 +158,3 @@ def per_species_csv(evaluation: Evaluation, benchmark: Benchmark) -> str:
                 )
 
     return csv_text(SPECIES_COLUMNS, rows())
-
-
-def _floats(column: Floats) -> list[str]:
-    """Finite numbers as ``repr`` writes them: the shortest text that reads back the same."""
-    if not len(column):
-        return []
-    texts = msgspec.json.encode(column.tolist())[1:-1].decode().split(",")
-    # in [1e-4, 1e15) the encoder writes the same text as repr, five times faster
-    for row in np.flatnonzero(~((column >= 1e-4) & (column < 1e15))).tolist():
-        texts[row] = repr(float(column[row]))
-    return texts
-
-
-def detections_csv(tables: Sequence[TruePositiveTable]) -> str:
-    """One row per true positive; always has a header."""
-    lines = [",".join(DETECTION_COLUMNS)]
-    for table in tables:
-        names = [csv_cell(text) for text in table.categories.names]
-        genera = [csv_cell(text) for text in table.categories.genera]
-        bands = [csv_cell(text) for text in table.categories.distance_band]
-        # the end of a row depends only on the pair of species
-        n = len(names)
-        pair, first, row = np.unique(
-            table.predicted * n + table.true, return_index=True, return_inverse=True
-        )
-        species, genus = table.correct_species[first], table.correct_genus[first]
-        ends = [
-            f"{names[predicted]},{names[true]},{genera[predicted]},{genera[true]},{is_species:d},"
-            f"{is_genus:d},{bands[true]}"
-            for predicted, true, is_species, is_genus in zip(
-                (pair // n).tolist(), (pair % n).tolist(), species, genus, strict=True
-            )
-        ]
-        lines += [
-            f"{table.split},{image},{score},{iou},1,{ends[at]}"
-            for image, score, iou, at in zip(
-                table.image_id.tolist(),
-                _floats(table.score),
-                _floats(table.iou),
-                row.tolist(),
-                strict=True,
-            )
-        ]
-    return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +22,13 @@ from benchmark_eval.inputs.input_files import benchmark_inputs, prediction_input
 from benchmark_eval.inputs.prediction_files import predictions_file
 from benchmark_eval.inputs.predictions import OnInvalid, Predictions, check_predictions
 from benchmark_eval.protocol import KNOWN_SPLITS, TEST_SPLITS
+from benchmark_eval.results.detections_csv import DetectionTable, ModelTables, Rows
+from benchmark_eval.results.evidence import SplitEvidence, encode
 from benchmark_eval.results.schema import (
     SCHEMA_VERSION,
     Engine,
     Evaluation,
+    OperatingThreshold,
     Provenance,
     RunConfig,
     SplitEvaluation,
@@ -43,6 +47,14 @@ from benchmark_eval.scoring.detections import order_detections
 from benchmark_eval.scoring.diagnostics import notes_of, warnings_of
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import with_likely_causes
+from benchmark_eval.scoring.error_types import (
+    ErrorTypes,
+    class_aware_errors,
+    count_types,
+    error_types,
+    is_class_agnostic,
+    split_overlaps,
+)
 from benchmark_eval.scoring.matching import localise
 from benchmark_eval.scoring.metrics.calibration import calibration
 from benchmark_eval.scoring.metrics.chance import chance
@@ -51,12 +63,27 @@ from benchmark_eval.scoring.metrics.confusions import confusions
 from benchmark_eval.scoring.metrics.decomposition import decomposition
 from benchmark_eval.scoring.metrics.density import density
 from benchmark_eval.scoring.metrics.detection_cap import detection_cap
+from benchmark_eval.scoring.metrics.errors import errors
 from benchmark_eval.scoring.metrics.hierarchical import hierarchical
 from benchmark_eval.scoring.metrics.ood_by_band import ood_by_band
-from benchmark_eval.scoring.metrics.operating_point import operating_point
+from benchmark_eval.scoring.metrics.open_vocabulary import open_vocabulary
+from benchmark_eval.scoring.metrics.operating_point import (
+    given_threshold,
+    operating_point,
+    sorted_scores,
+    threshold_of,
+)
 from benchmark_eval.scoring.metrics.per_species import per_species
 from benchmark_eval.scoring.metrics.prediction_density import prediction_density
+from benchmark_eval.scoring.metrics.reliability import reliability
 from benchmark_eval.scoring.metrics.summary import TruePositiveConfidence, headline, summary
+from benchmark_eval.scoring.model_evidence import (
+    detection_table,
+    model_evidence,
+    species_of_images,
+    split_evidence,
+)
+from benchmark_eval.scoring.overlaps import Overlaps
 from benchmark_eval.scoring.pairs import find_matching_pairs
 from benchmark_eval.scoring.split_data import (
     SplitData,
@@ -82,6 +109,8 @@ class Options:
         Implementation of AP and AR.
     on_invalid : {"error", "drop"}
         Whether an invalid record is an error, or is dropped and counted in a warning.
+    operating_confidence : float, optional
+        The operating threshold, in [0, 1]. By default that of the best F1 on iid_test.
 
     Raises
     ------
@@ -93,6 +122,7 @@ class Options:
     iou: float = 0.5
     engine: Engine = "fast"
     on_invalid: OnInvalid = "error"
+    operating_confidence: float | None = None
 
     def __post_init__(self) -> None:
         problems = []
@@ -108,6 +138,10 @@ class Options:
         number = isinstance(self.iou, int | float) and not isinstance(self.iou, bool)
         if not (number and 0 < self.iou <= 1):
             problems.append(f"iou must be a number in (0, 1]; got {self.iou!r}")
+        threshold = self.operating_confidence
+        number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if threshold is not None and not (number and 0 <= threshold <= 1):
+            problems.append(f"operating_confidence must be a number in [0, 1]; got {threshold!r}")
         for name, allowed in (("engine", Engine), ("on_invalid", OnInvalid)):
             value = getattr(self, name)
             if value not in get_args(allowed):
@@ -125,6 +159,7 @@ def run_evaluation(
     *,
     engine: Engine = "fast",
     on_invalid: OnInvalid = "error",
+    operating_confidence: float | None = None,
     model_name: str = "model",
 ) -> dict[str, Any]:
     """Score one model and return all its metrics; writes no file.
@@ -148,6 +183,9 @@ def run_evaluation(
         Which implementation computes AP and AR. Both give the same numbers.
     on_invalid : {"error", "drop"}, default "error"
         With ``"drop"``, invalid records of prediction files are dropped and counted in a warning.
+    operating_confidence : float, optional
+        Confidence threshold, in [0, 1], of all values "at the operating threshold", on every
+        split. By default that of the best F1 on iid_test.
     model_name : str, default "model"
         Name of the model in the result.
 
@@ -192,7 +230,7 @@ def run_evaluation(
     True
     >>> folder.cleanup()
     """
-    options = Options(tuple(splits), iou, engine, on_invalid)
+    options = Options(tuple(splits), iou, engine, on_invalid, operating_confidence)
     evaluation, _ = evaluate(benchmark_dir, predictions_dir, model_name, options)
     if not quiet:
         from benchmark_eval.results.model_report import render_text
@@ -211,14 +249,16 @@ def evaluate_to_files(
     iou: float = 0.5,
     engine: Engine = "fast",
     on_invalid: OnInvalid = "error",
-    detections: bool = True,
+    operating_confidence: float | None = None,
+    detections: Rows | bool = "hits",
     quiet: bool = True,
     force: bool = False,
 ) -> Evaluation:
     """Score one model and write its result files to ``output_dir``: all of them or none.
 
     The files are ``<model>_summary.json``, ``<model>_summary.csv``, ``<model>_per_species.csv``,
-    ``<model>_report.txt`` and, with ``detections``, ``<model>_detections.csv``.
+    ``<model>_report.txt``, ``<model>_evidence.npz`` and, with ``detections``,
+    ``<model>_detections.csv``.
 
     Parameters
     ----------
@@ -239,8 +279,12 @@ def evaluate_to_files(
         Which implementation computes AP and AR. Both give the same numbers.
     on_invalid : {"error", "drop"}, default "error"
         With ``"drop"``, invalid records of prediction files are dropped and counted in a warning.
-    detections : bool, default True
-        Whether to write ``<model>_detections.csv``, one row per true positive.
+    operating_confidence : float, optional
+        Confidence threshold, in [0, 1], of all values "at the operating threshold", on every
+        split. By default that of the best F1 on iid_test.
+    detections : {"hits", "all", "none"}, default "hits"
+        Rows of ``<model>_detections.csv``: true positives; or also false positives and missed
+        specimens, with their error types; or no such file. True and False mean "hits" and "none".
     quiet : bool, default True
         If False, print the text report.
     force : bool, default False
@@ -285,6 +329,7 @@ def evaluate_to_files(
     >>> for path in sorted(Path(folder.name, "results").glob("alder*")):
     ...     print(path.name)
     alder_gu_kall_s0_detections.csv
+    alder_gu_kall_s0_evidence.npz
     alder_gu_kall_s0_per_species.csv
     alder_gu_kall_s0_report.txt
     alder_gu_kall_s0_summary.csv
@@ -297,14 +342,13 @@ def evaluate_to_files(
     problem = name_problem(model_name)
     if problem:
         raise UsageError(f"model name {model_name!r}: {problem}")
-    options = Options(tuple(splits), iou, engine, on_invalid)
+    options = Options(tuple(splits), iou, engine, on_invalid, operating_confidence)
+    rows = detection_rows(detections)
     inputs = evaluation_inputs(benchmark, predictions_dir, options.splits)
     with claim_model_files(output_dir, model_name, inputs=inputs, force=force) as output:
         loaded = open_benchmark(benchmark)
-        evaluation, tables = evaluate(
-            loaded, predictions_dir, model_name, options, true_positives=detections
-        )
-        write_results(evaluation, loaded, tables if detections else None, output, quiet=quiet)
+        evaluation, tables = evaluate(loaded, predictions_dir, model_name, options, detections=rows)
+        write_results(evaluation, loaded, tables, output, quiet=quiet)
     return evaluation
 
 
@@ -315,23 +359,31 @@ def evaluation_inputs(
     return [*benchmark_inputs(benchmark), *prediction_inputs(predictions_dir, splits)]
 
 
+def detection_rows(detections: Rows | bool) -> Rows:
+    """The option ``detections`` as text; UsageError if it is not allowed."""
+    if isinstance(detections, bool):
+        return "hits" if detections else "none"
+    if detections not in get_args(Rows):
+        raise UsageError(f"detections must be one of {get_args(Rows)}; got {detections!r}")
+    return detections
+
+
 def write_results(
     evaluation: Evaluation,
     benchmark: Benchmark,
-    true_positives: list[TruePositiveTable] | None,
+    tables: ModelTables,
     output: Outputs,
     *,
     quiet: bool = True,
 ) -> None:
     """Write the files of a model, all or none of them; log its warnings and notes.
 
-    ``true_positives`` are the tables for ``<model>_detections.csv``; with None, that file is not
-    written. Prints the report unless ``quiet``.
+    Prints the report unless ``quiet``.
     """
     from benchmark_eval.results.writers import write_evaluation
 
     model = evaluation.model
-    report = write_evaluation(evaluation, benchmark, true_positives, output)
+    report = write_evaluation(evaluation, benchmark, tables, output)
     if not quiet:
         say_text(report)
     for split, result in evaluation.per_split.items():
@@ -348,9 +400,9 @@ def evaluate(
     model_name: str,
     options: Options,
     *,
-    true_positives: bool = False,
-) -> tuple[Evaluation, list[TruePositiveTable]]:
-    """Evaluate one model; with ``true_positives`` also return one table of them per split.
+    detections: Rows = "none",
+) -> tuple[Evaluation, ModelTables]:
+    """Evaluate one model; ``detections`` are the rows of detections.csv.
 
     The problems of all prediction files are raised in one ``InputError``.
     """
@@ -358,49 +410,72 @@ def evaluate(
     truths = [loaded.split(split) for split in options.splits]
     per_split: dict[str, SplitEvaluation] = {}
     confidence: dict[str, TruePositiveConfidence] = {}
-    tables: list[TruePositiveTable] = []
+    found: dict[str, SplitEvidence] = {}
+    tables: dict[str, TruePositiveTable | DetectionTable] = {}
     inputs = {f"benchmark/{name}": digest for name, digest in loaded.digests.items()}
-    problems: list[Problem] = []
-    for truth in truths:
+    problems: dict[str, list[Problem]] = {}
+    threshold = given_threshold(options.operating_confidence)
+    # the operating threshold of every split comes from iid_test
+    for truth in sorted(truths, key=lambda truth: truth.name != "iid_test"):
         try:
             path = predictions_file(predictions_dir, truth.name)
             checked = check_predictions(path, loaded, truth.name)
             if checked.problems and options.on_invalid == "error":
                 raise InputError(with_likely_causes(checked, loaded, truth.name))
         except InputError as error:
-            problems += error.problems
+            problems[truth.name] = list(error.problems)
             continue
         if problems:
             continue  # only collect the problems of the other files
         predictions = checked.predictions
         inputs[f"predictions/{truth.name}"] = predictions.sha256
-        data, per_split[truth.name] = evaluate_split(loaded, truth.name, predictions, options)
-        confidence[truth.name] = true_positive_confidence(data)
-        if true_positives:
-            tables.append(true_positive_table(data))
+        of_split = evaluate_split(loaded, truth.name, predictions, options, threshold)
+        threshold = of_split.threshold
+        per_split[truth.name] = of_split.evaluation
+        confidence[truth.name] = true_positive_confidence(of_split.data)
+        found[truth.name] = of_split.evidence
+        if detections != "none":
+            tables[truth.name] = of_split.table(detections)
     if problems:
-        raise InputError(problems)
+        raise InputError([p for split in options.splits for p in problems.get(split, [])])
+    per_split = {split: per_split[split] for split in options.splits}
+    config = RunConfig(
+        iou_threshold=float(options.iou),
+        splits=list(options.splits),
+        engine=options.engine,
+        on_invalid=options.on_invalid,
+        operating_confidence=given_threshold(options.operating_confidence).confidence,
+    )
+    evidence = encode(
+        model_evidence(
+            loaded,
+            model_name,
+            config,
+            threshold.confidence,
+            _scoring_code(),
+            dict(sorted(inputs.items())),
+            {split: found[split] for split in options.splits},
+        )
+    )
     evaluation = Evaluation(
         schema_version=SCHEMA_VERSION,
         model=model_name,
         headline=headline(per_split),
         summary=summary(per_split, confidence),
+        operating_threshold=threshold,
         per_split=per_split,
-        config=RunConfig(
-            iou_threshold=float(options.iou),
-            splits=list(options.splits),
-            engine=options.engine,
-            on_invalid=options.on_invalid,
-        ),
+        config=config,
         provenance=Provenance(
             package_version=__version__,
             schema_version=SCHEMA_VERSION,
             scoring_code=_scoring_code(),
             inputs=dict(sorted(inputs.items())),
             benchmark=loaded.description,
+            evidence=hashlib.sha256(evidence).hexdigest(),
         ),
     )
-    return evaluation, tables
+    rows = None if detections == "none" else [tables[split] for split in options.splits]
+    return evaluation, ModelTables(evidence, rows)
 
 
 def _scoring_code() -> str:
@@ -410,10 +485,35 @@ def _scoring_code() -> str:
     return code_digest("scoring")
 
 
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """One split of a model: the matched data, the metrics, the evidence, the threshold used."""
+
+    data: SplitData
+    types: ErrorTypes
+    overlaps: Overlaps
+    evaluation: SplitEvaluation
+    evidence: SplitEvidence
+    threshold: OperatingThreshold
+
+    def table(self, rows: Rows) -> TruePositiveTable | DetectionTable:
+        """The rows of the split in detections.csv, ``"hits"`` or ``"all"``."""
+        if rows == "all":
+            return detection_table(self.data, self.types, self.overlaps)
+        return true_positive_table(self.data)
+
+
 def evaluate_split(
-    benchmark: Benchmark, split: str, predictions: Predictions, options: Options
-) -> tuple[SplitData, SplitEvaluation]:
-    """Match the detections of one split and compute every metric family."""
+    benchmark: Benchmark,
+    split: str,
+    predictions: Predictions,
+    options: Options,
+    threshold: OperatingThreshold,
+) -> SplitResult:
+    """Match the detections of one split and compute every metric family.
+
+    ``threshold`` is the operating threshold; on iid_test, one without a confidence is determined.
+    """
     truth = benchmark.split(split)
     categories = benchmark.categories
     detections = order_detections(predictions, len(categories.ids))
@@ -446,10 +546,23 @@ def evaluate_split(
     bands: dict[str, Any] = {}
     if split == "semantic_ood":
         bands["ood_by_band"] = ood_by_band(data, as_one, match_as_one, score)
-    evidence = Evidence(predictions, truth, benchmark)
-    return data, SplitEvaluation(
-        warnings=warnings_of(evidence),
-        notes=notes_of(evidence),
+    scores = sorted_scores(data)
+    points = operating_point(data, scores)
+    if split == "iid_test" and threshold.confidence is None:
+        threshold = threshold_of(points.best_F1)
+    overlaps = split_overlaps(data)
+    types = error_types(data, overlaps)
+    suite, match = (
+        (as_one, match_as_one) if is_class_agnostic(split) else (by_species, match_by_species)
+    )
+    class_aware = class_aware_errors(data, overlaps, suite, match)
+    everything = open_vocabulary(data, predictions)
+    of_image = species_of_images(truth, len(categories.ids))
+    counts = count_types(data, types, of_image, threshold.confidence)
+    hints = Evidence(predictions, truth, benchmark)
+    evaluation = SplitEvaluation(
+        warnings=warnings_of(hints),
+        notes=notes_of(hints),
         n_predictions=len(detections),
         prediction_density=prediction_density(data),
         coco=coco,
@@ -458,14 +571,18 @@ def evaluate_split(
         calibration=calibration(data),
         hierarchical=hierarchical(data),
         class_imbalance=class_imbalance(benchmark, split, species),
-        decomposition=decomposition(data, predictions, coco.AP_50, agnostic.AP_50),
+        decomposition=decomposition(data, everything, coco.AP_50, agnostic.AP_50),
         density=density(data),
         chance=chance(data),
         confusions=confusions(data),
         detection_cap=detection_cap(data, as_one, match_as_one),
-        operating_point=operating_point(data),
+        operating_point=points,
+        errors=errors(data, types, counts, class_aware),
+        reliability=reliability(split, scores, threshold.confidence),
         **bands,
     )
+    evidence = split_evidence(data, of_image, counts, everything, threshold.confidence)
+    return SplitResult(data, types, overlaps, evaluation, evidence, threshold)
 
 
 def _scorer(engine: Engine) -> Scorer:

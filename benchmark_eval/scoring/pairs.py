@@ -88,7 +88,7 @@ def find_pairs(detections: Detections, truth: SplitTruth, min_iou: float) -> Pai
     -----
     The arithmetic and its order are those of ``bbIou`` in pycocotools (``maskApi.c``), so the
     values are equal to the last bit. Only detections whose box centre is close enough to reach
-    ``min_iou`` are measured (see ``_CandidateSearch``).
+    ``min_iou`` are measured (see ``CandidateSearch``).
     """
     return _find(detections, truth, min_iou, np.arange(len(truth.image)), None)
 
@@ -200,10 +200,10 @@ def _pairs_of(
     if not len(rows):
         none = np.empty(0, np.int64), np.empty(0)
         return none[0], none[0], none[1], none[1], np.empty(0, np.bool_)
-    centre = _centres(truth.boxes[rows])
+    centre = centres(truth.boxes[rows])
     order = np.lexsort((centre[:, 0], truth.image[rows]))
     rows, centre = rows[order], centre[order]
-    search = _CandidateSearch(detections.boxes, truth.boxes[rows], centre, min_iou, crowd=crowd)
+    search = CandidateSearch(detections.boxes, truth.boxes[rows], centre, min_iou, crowd=crowd)
     low, high = search.windows(detections.image, truth.image[rows], len(truth.image_ids))
     count = high - low
     ends = np.cumsum(count)
@@ -227,7 +227,7 @@ def _pairs_of(
     return detection, row, iou, overlap, np.full(len(detection), crowd)
 
 
-def _centres(boxes: Floats) -> Floats:
+def centres(boxes: Floats) -> Floats:
     """Centres of boxes, (n, 2) as x, y in px."""
     return boxes[:, :2] + boxes[:, 2:] / 2
 
@@ -249,7 +249,7 @@ def _too_thin(boxes: Floats) -> Bools:
     return thin
 
 
-class _CandidateSearch:
+class CandidateSearch:
     """Search for the ground truth that can reach ``min_iou`` with each detection.
 
     IoU >= t requires that the intersection spans at least the fraction t of either width. Boxes
@@ -273,7 +273,7 @@ class _CandidateSearch:
         if self.bounded:
             size = boxes[:, 2:]
             slack = (1e-3 + 1e-6 * size) / min_iou
-            self.centre = _centres(boxes)
+            self.centre = centres(boxes)
             part = 0.5 if crowd else max(1 - min_iou, (1 - min_iou) / (2 * min_iou))
             self.max_distance = size * part + slack
             self.max_distance[_too_thin(boxes)] = np.inf

@@ -28,7 +28,9 @@ from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.best import best_conditions
+from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
 from benchmark_eval.sweep.identical import (
@@ -36,6 +38,7 @@ from benchmark_eval.sweep.identical import (
     shared_splits,
     without_intervals_of_copies,
 )
+from benchmark_eval.sweep.planning_rows import planning_rows
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -126,9 +129,10 @@ def aggregate(
     Notes
     -----
     A mean over seeds has its standard deviation (ddof 1), n, and a 95 % interval over seeds from
-    Student's t distribution, undefined for n < 2. Means exclude undefined values. If an input is
-    invalid, nothing is written, and the tables of an earlier aggregation are removed from
-    ``output_dir``, because they are stale.
+    Student's t distribution, undefined for n < 2, which is not cut to the metric's range.
+    ``learning_curves`` also has the intervals of ``docs/statistics.md``. Means exclude undefined
+    values. If an input is invalid, nothing is written, and the tables of an earlier aggregation are
+    removed from ``output_dir``, because they are stale.
 
     Examples
     --------
@@ -241,9 +245,11 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     splits = list(collected.models[0].config.splits) if collected.models else []
     identical = identical_files(collected.models)
     _warn_identical(identical)
-    curves = _learning_curves(groups, collected.missing, means, identical)
+    bands = dict(zip(categories.ids.tolist(), categories.distance_band, strict=True))
+    curves = _learning_curves(groups, collected.missing, means, identical, bands)
     best = {row.condition for row in best_conditions(curves).values()}
     grid, gaps = target_tables(groups, means, target_band, splits)
+    budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
         inputs=_inputs(manifest, collected, exact, custom),
@@ -256,9 +262,11 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         learning_curves=curves,
         target_species_curves=grid,
         target_vs_nontarget=gaps,
-        budget_curves=_budgets(curves, manifest, ExpectedBudgets(benchmark), exact),
+        budget_curves=budgets,
         density_curves=_density(groups, splits),
         operating_curves=_operating(groups, curves, splits),
+        comparisons=comparison_rows(groups, benchmark, budgets, splits),
+        budget_planning=planning_rows(groups, budgets),
         models=[_model_row(model, means, best) for model in collected.models],
     )
     return without_intervals_of_copies(table)
@@ -278,6 +286,7 @@ def _learning_curves(
     missing: Sequence[ModelEntry],
     means: Mapping[str, Mapping[str, float | None]],
     identical: Sequence[tables.IdenticalFiles],
+    bands: Mapping[int, str],
 ) -> list[tables.CurveRow]:
     within = {
         model.entry.model_name: differences(model, means.get(model.entry.model_name, {}))
@@ -289,6 +298,7 @@ def _learning_curves(
         absent.setdefault(entry.condition, []).append(entry.model_name)
     custom = [name for models in groups.values() for model in models for name in model.values]
     names = list(dict.fromkeys([*(metric.name for metric in CURVE_METRICS), *custom]))
+    intervals = curve_intervals(groups, names, bands)
     return [
         tables.CurveRow(
             architecture=condition.architecture,
@@ -302,6 +312,8 @@ def _learning_curves(
                 name: estimate(within[model.entry.model_name][name] for model in models)
                 for name in DIFFERENCES
             },
+            retraining=intervals[condition][0],
+            species_retraining=intervals[condition][1],
         )
         for condition, models in groups.items()
     ]

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 _TEXT = {
     *("model", "architecture", "regime", "k_or_p", "k", "seed", "split", "band", "stratum"),
     *("source", "difference", "missing_models", "identical_predictions"),
+    *("question", "metric", "scope", "a", "b", "covers", "verdict", "reason"),
+    *("unit", "cost_beyond", "low_beyond", "high_beyond"),
 }
 _COUNTS = {
     "learning_curves": {"n_seeds"},
     "target_species_curves": {"n_species"},
+    "comparisons": {"n_species", "n_seeds", "n_left_out", "n_tests"},
     "density_curves": {"n_images", "n_gt"},
 }
 """Counts beside the ``<metric>_n`` of every table of means (budgets may be expected values)."""
@@ -46,8 +49,8 @@ def read_aggregated(path: str | Path) -> dict[str, pd.DataFrame]:
     -------
     dict of str to pandas.DataFrame
         The CSV files by name: ``learning_curves``, ``differences``, ``target_species_curves``,
-        ``target_vs_nontarget``, ``budget_curves``, ``density_curves``, ``operating_curves`` and
-        ``models``, with the same rows and columns.
+        ``target_vs_nontarget``, ``budget_curves``, ``density_curves``, ``operating_curves``,
+        ``comparisons``, ``budget_planning`` and ``models``, with the same rows and columns.
 
         ``model``, ``architecture``, ``regime``, ``k_or_p``, ``k``, ``seed`` and all other
         labels are text. Counts, such as ``n_seeds`` and ``<metric>_n``, are Int64. All other

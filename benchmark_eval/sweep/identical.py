@@ -7,13 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.intervals import Estimate, Reason
 from benchmark_eval.results.registry import CURVE_METRICS
+from benchmark_eval.sweep.species_tables import PREDICTIONS
 from benchmark_eval.sweep.summaries import ModelResult
-from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles
+from benchmark_eval.sweep.tables import Aggregated, IdenticalFiles, Limits
 
-PREDICTIONS = "predictions/"
-"""Prefix of prediction files in a summary's ``provenance.inputs``."""
 SPLIT_OF = {metric.name: metric.split for metric in CURVE_METRICS}
 
 
@@ -63,6 +62,16 @@ def without_intervals_of_copies(table: Aggregated) -> Aggregated:
             key: cleared(row, SPLIT_OF.get(key), {key: value})[key] for key, value in values.items()
         }
 
+    def bounds(row: Any, values: Mapping[str, Limits]) -> dict[str, Limits]:
+        splits = copied.get(row.condition, set())
+        none = Limits(None, None, Reason.IDENTICAL_RUNS)
+        return {
+            key: none
+            if (splits if (split := SPLIT_OF.get(key)) is None else split in splits)
+            else value
+            for key, value in values.items()
+        }
+
     def estimates(row: Any) -> dict[str, Estimate]:
         named = {key: getattr(row, key) for key in row.__struct_fields__}
         return {key: value for key, value in named.items() if isinstance(value, Estimate)}
@@ -74,6 +83,8 @@ def without_intervals_of_copies(table: Aggregated) -> Aggregated:
                 row,
                 metrics=metrics(row, row.metrics),
                 differences=cleared(row, None, row.differences),
+                retraining=bounds(row, row.retraining),
+                species_retraining=bounds(row, row.species_retraining),
             )
             for row in table.learning_curves
         ],

@@ -6,6 +6,7 @@ Only the values that the tables need are kept, so that thousands of summaries fi
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark_eval.core.arrays import Floats, Ints
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problems
@@ -24,6 +26,8 @@ from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
 from benchmark_eval.results import schema as results
+from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
+from benchmark_eval.results.evidence import evidence_problems
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.custom_metrics import CustomMetrics
 
@@ -47,13 +51,35 @@ BENCHMARK_INPUT = "benchmark/"
 """Prefix of the benchmark's files in a summary's ``provenance.inputs``."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpeciesAP:
-    """A scored species of a split: its AP for one model."""
+SPECIES_KEYS = (
+    "AP_50",
+    "AP_50_95",
+    "n_gt",
+    "n_matched_tp",
+    "n_correct_species",
+    "n_correct_genus",
+)
+"""The values of each species in ``ModelResult.species``."""
 
-    category_id: int
-    AP_50: float | None
-    AP_50_95: float | None
+
+@dataclass(frozen=True, slots=True)
+class SplitSpecies:
+    """The scored species of a split, for one model.
+
+    ``ids`` are category ids (species,), ascending; ``values`` is (len(SPECIES_KEYS), species), NaN
+    where a value is undefined.
+    """
+
+    ids: Ints
+    values: Floats
+
+    def by_id(self, key: str) -> dict[int, float | None]:
+        """A value of each species by category id; None where undefined."""
+        column: list[float] = self.values[SPECIES_KEYS.index(key)].tolist()
+        return {
+            number: None if math.isnan(value) else value
+            for number, value in zip(self.ids.tolist(), column, strict=True)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +102,7 @@ class ModelResult:
 
     entry: ModelEntry
     values: dict[str, float | None]
-    species: dict[str, tuple[SpeciesAP, ...]]
+    species: dict[str, SplitSpecies]
     density: dict[tuple[str, str, str], tuple[float | None, ...]]
     strata: dict[tuple[str, str, str], StratumCount]
     thresholds: dict[str, tuple[float, ...]]
@@ -207,6 +233,8 @@ def _read(
     try:
         evaluation = results.decode_summary(data, str(path))
         if evaluation.model == entry.model_name:
+            evidence = path.with_name(f"{entry.model_name}_{EVIDENCE}")
+            problems.extend(evidence_problems(evidence, evaluation))
             return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), custom)
     except InputError as error:
         problems.extend(error.problems)
@@ -246,14 +274,7 @@ def extract(
             **{name: read(evaluation) for name, read in _CURVE_READERS},
             **(custom.values(evaluation) if custom else {}),
         },
-        species={
-            split: tuple(
-                SpeciesAP(int(number), score.AP_50, score.AP_50_95)
-                for number, score in sorted(block.per_species.items(), key=lambda item: item[0])
-                if score.n_gt > 0
-            )
-            for split, block in splits.items()
-        },
+        species={split: _species(block.per_species) for split, block in splits.items()},
         density=density,
         strata=strata,
         thresholds={s: tuple(b.operating_point.curve.confidence) for s, b in splits.items()},
@@ -268,6 +289,17 @@ def extract(
         config=evaluation.config,
         provenance=evaluation.provenance,
         digest=digest,
+    )
+
+
+def _species(scores: Mapping[str, results.SpeciesScore]) -> SplitSpecies:
+    scored = sorted(
+        ((int(number), score) for number, score in scores.items() if score.n_gt > 0),
+        key=lambda item: item[0],
+    )
+    columns = [[getattr(score, key) for _, score in scored] for key in SPECIES_KEYS]
+    return SplitSpecies(
+        np.array([number for number, _ in scored], np.int64), np.array(columns, np.float64)
     )
 
 
@@ -352,6 +384,7 @@ def _check_options(models: Sequence[ModelResult], problems: Problems) -> None:
         ("config.iou_threshold", lambda m: m.config.iou_threshold),
         ("config.engine", lambda m: m.config.engine),
         ("config.on_invalid", lambda m: m.config.on_invalid),
+        ("config.operating_confidence", lambda m: m.config.operating_confidence),
         ("config.splits", lambda m: ", ".join(m.config.splits)),
         ("provenance.scoring_code", lambda m: m.provenance.scoring_code[:12]),
     )

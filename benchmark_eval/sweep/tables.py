@@ -16,7 +16,7 @@ import msgspec
 
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.errors import BenchmarkEvalError, InputError
-from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.intervals import Covers, Estimate, Reason
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.core.problems import Problems
@@ -25,9 +25,11 @@ from benchmark_eval.inputs.manifest import Condition, condition_of
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.differences import DIFFERENCES
+from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
+from benchmark_eval.sweep.verdicts import Word
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Layout version of ``aggregated.json``; other versions are rejected."""
 AGGREGATED = "aggregated.json"
 TARGET_REGIME = REGIMES[2]
@@ -64,13 +66,22 @@ class _TargetConditionRow(msgspec.Struct, frozen=True, kw_only=True):
         return _parsed(self.architecture, TARGET_REGIME, self.k)
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """The limits of a 95 % interval; both are None if ``reason`` says why there is none."""
+
+    low: float | None
+    high: float | None
+    reason: Reason | None
+
+
 class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
 
     ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
     ``identical`` are the splits on which some of the seeds have the same prediction file: n counts
     these seeds, but there is no interval. ``differences`` are those within a model, by the names of
-    ``sweep.differences``.
+    ``sweep.differences``. ``retraining`` are the intervals over seeds of every metric;
+    ``species_retraining`` those over species and seeds of the metrics that are means over species.
     """
 
     seeds: list[int]
@@ -78,6 +89,8 @@ class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     identical: list[str]
     metrics: dict[str, Estimate]
     differences: dict[str, Estimate]
+    retraining: dict[str, Limits]
+    species_retraining: dict[str, Limits]
 
 
 class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
@@ -130,6 +143,68 @@ class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
     split: str
     confidence: float
     metrics: dict[str, Estimate]
+
+
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison: the mean difference of side ``a`` minus side ``b`` of a metric.
+
+    ``scope`` is what the question is about if there is one question per architecture or curve;
+    ``n_tests`` counts the tests of the question, over which ``p_holm`` is adjusted. The interval is
+    the plain 95 % one and covers what ``covers`` says. ``per_doubling_images`` and
+    ``per_doubling_specimens`` are the difference per doubling of the cost, in a step between two
+    known costs. ``reason`` says why nothing was tested.
+    """
+
+    question: str
+    metric: str
+    split: str
+    scope: str
+    a: str
+    b: str
+    n_species: int
+    n_seeds: int
+    n_left_out: int
+    a_minus_b: float | None
+    ci95_low: float | None
+    ci95_high: float | None
+    per_doubling_images: float | None
+    per_doubling_specimens: float | None
+    covers: Covers
+    p: float | None
+    p_holm: float | None
+    n_tests: int
+    verdict: Word
+    reason: Reason | None
+
+
+BELOW, ABOVE = "< smallest", "> largest"
+"""Where a cost lies that is beyond the budgets of its regime."""
+
+
+class PlanningRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The cost at which a regime reaches a fraction of the result with all images.
+
+    ``unit`` is "images" or "specimens". Costs lie within the budgets, ``smallest`` to ``largest``;
+    an undefined one has ``BELOW`` or ``ABOVE`` in ``..._beyond``, or a ``reason``. The interval
+    covers retraining.
+    """
+
+    architecture: str
+    regime: str
+    metric: str
+    split: str
+    unit: str
+    fraction: float
+    target: float | None
+    smallest: float
+    largest: float
+    cost: float | None
+    cost_beyond: str
+    ci95_low: float | None
+    low_beyond: str
+    ci95_high: float | None
+    high_beyond: str
+    reason: Reason | None
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,6 +318,8 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     budget_curves: list[BudgetRow]
     density_curves: list[DensityRow]
     operating_curves: list[OperatingRow]
+    comparisons: list[ComparisonRow]
+    budget_planning: list[PlanningRow]
     models: list[ModelRow]
 
     @property
@@ -261,6 +338,10 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
 
 PARTS = ("mean", "std", "n", "ci95_low", "ci95_high")
 """The columns of an estimate, as ``<metric>_<part>``."""
+RETRAINING = ("ci95_retraining_low", "ci95_retraining_high")
+"""The columns of an interval over seeds, as ``<metric>_<part>``."""
+SPECIES_RETRAINING = ("ci95_species_retraining_low", "ci95_species_retraining_high")
+"""The columns of an interval over species and seeds, as ``<metric>_<part>``."""
 HEADLINE_PARTS = ("mean", "std", "n")
 
 Row = Sequence[object]
@@ -282,21 +363,20 @@ def curve_names(table: Aggregated) -> list[str]:
 
 def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
     names = curve_names(table)
-    keys = ["architecture", "regime", "k_or_p", "n_seeds"]
-    header = [*keys, *_stems(names), "missing_models", "identical_predictions"]
-    rows: list[Row] = [
-        [
-            row.architecture,
-            row.regime,
-            row.k_or_p,
-            len(row.seeds),
-            *_cells(row.metrics[name] for name in names),
-            "; ".join(row.missing),
-            "; ".join(row.identical),
-        ]
-        for row in table.learning_curves
-    ]
-    return header, rows
+    header = ["architecture", "regime", "k_or_p", "n_seeds"]
+    for name in names:
+        header += _stems([name], [*PARTS, *RETRAINING])
+        header += _stems([name], SPECIES_RETRAINING) if name in SPECIES_MEANS else []
+    rows: list[Row] = []
+    for row in table.learning_curves:
+        cells: list[object] = [row.architecture, row.regime, row.k_or_p, len(row.seeds)]
+        for name in names:
+            cells += _cells([row.metrics[name]])
+            cells += [row.retraining[name].low, row.retraining[name].high]
+            if name in SPECIES_MEANS:
+                cells += [row.species_retraining[name].low, row.species_retraining[name].high]
+        rows.append([*cells, "; ".join(row.missing), "; ".join(row.identical)])
+    return [*header, "missing_models", "identical_predictions"], rows
 
 
 def _differences(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -388,6 +468,25 @@ def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
     return header, rows
 
 
+def _fields(
+    kind: type[msgspec.Struct], rows: Iterable[ComparisonRow | PlanningRow]
+) -> tuple[list[str], list[Row]]:
+    """The fields of the rows as columns; ``reason`` is text, which has no undefined cells."""
+    names = [field.name for field in msgspec.structs.fields(kind)]
+    return names, [
+        [getattr(row, name) if name != "reason" else row.reason or "" for name in names]
+        for row in rows
+    ]
+
+
+def _comparisons(table: Aggregated) -> tuple[list[str], list[Row]]:
+    return _fields(ComparisonRow, table.comparisons)
+
+
+def _planning(table: Aggregated) -> tuple[list[str], list[Row]]:
+    return _fields(PlanningRow, table.budget_planning)
+
+
 def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
     names = curve_names(table)
     targets = list(dict.fromkeys(key for row in table.models for key in row.targets))
@@ -415,6 +514,8 @@ CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
     "budget_curves.csv": _budgets,
     "density_curves.csv": _density,
     "operating_curves.csv": _operating,
+    "comparisons.csv": _comparisons,
+    "budget_planning.csv": _planning,
     "models.csv": _models,
 }
 """Each CSV file of an aggregation with the function that returns its header and rows."""
@@ -520,6 +621,12 @@ def _missing_names(table: Aggregated) -> Iterator[tuple[str, list[str]]]:
     rows: list[tuple[str, Sequence[Mapping[str, object]], Iterable[str]]] = [
         ("learning_curves", [row.metrics for row in table.learning_curves], curves),
         ("learning_curves", [row.differences for row in table.learning_curves], DIFFERENCES),
+        ("learning_curves", [row.retraining for row in table.learning_curves], curves),
+        (
+            "learning_curves",
+            [row.species_retraining for row in table.learning_curves],
+            SPECIES_MEANS,
+        ),
         ("budget_curves", [row.headline for row in table.budget_curves], HEADLINE),
         ("density_curves", [row.metrics for row in table.density_curves], STRATUM_METRICS),
         ("operating_curves", [row.metrics for row in table.operating_curves], CURVE_KEYS),

@@ -22,9 +22,9 @@ def target_means(result: ModelResult, target_band: Mapping[int, str]) -> dict[st
     """
     means: dict[str, float | None] = {}
     for split in SPECIES_SPLITS:
-        scored = result.species.get(split, ())
+        scored = result.species.get(split)
         for key in TARGET_KEYS:
-            ap = {species.category_id: getattr(species, key) for species in scored}
+            ap = scored.by_id(key) if scored else {}
             for band in BAND_LABEL:
                 means[f"{split}/{band}/{key}"] = mean_of(
                     value for number, value in ap.items() if target_band.get(number) == band
@@ -60,7 +60,7 @@ def target_tables(
                 ) -> Estimate:
                     return estimate(means[m.entry.model_name][f"{split}/{part}"] for m in models)
 
-                scored = {s.category_id for m in models for s in m.species.get(split, ())}
+                scored = {n for m in models for n in m.species[split].ids.tolist()}
                 grid += [
                     TargetRow(
                         architecture=architecture,

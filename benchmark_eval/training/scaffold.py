@@ -95,7 +95,8 @@ def config_text(values: dict[str, str | None]) -> str:
     parts = [textwrap.fill(schema["description"], 98, initial_indent="# ", subsequent_indent="# ")]
     for key, rules in schema["properties"].items():
         allowed = rules.get("enum") or rules.get("items", {}).get("enum")
-        about = rules["description"] + (f" Allowed: {', '.join(allowed)}." if allowed else "")
+        words = [value for value in allowed or () if isinstance(value, str)]
+        about = rules["description"] + (f" Allowed: {', '.join(words)}." if words else "")
         comment = textwrap.fill(about, 98, initial_indent="# ", subsequent_indent="# ")
         value = values.get(key, rules["default"])
         # lists on one line

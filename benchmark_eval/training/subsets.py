@@ -383,7 +383,7 @@ def _check_update(manifest: Path, text: str, *, force: bool) -> None:
 
 
 def _differs(manifest: Path, text: str) -> bool:
-    return manifest.read_bytes() != text.encode()
+    return read_input(manifest) != text.encode()
 
 
 def _write_draws(

@@ -24,7 +24,14 @@ pytestmark = pytest.mark.slow  # starts and kills many processes
 
 PROGRAM = Path(sys.executable).with_name("benchmark-eval")
 KILLS = 8
-FILES = ("detections.csv", "per_species.csv", "report.txt", "summary.csv", "summary.json")
+FILES = (
+    "detections.csv",
+    "evidence.npz",
+    "per_species.csv",
+    "report.txt",
+    "summary.csv",
+    "summary.json",
+)
 
 
 @pytest.fixture
@@ -117,8 +124,8 @@ def sweep(tmp_path):
         (lambda data: data[: len(data) // 2], ["m1_summary.json", "truncated"]),
         (lambda data: b"", ["m1_summary.json", "truncated"]),
         (
-            lambda data: data.replace(b'"schema_version":2', b'"schema_version":0'),
-            ["m1_summary.json", "found schema_version 0; expected schema_version 2"],
+            lambda data: data.replace(b'"schema_version":3', b'"schema_version":0'),
+            ["m1_summary.json", "found schema_version 0; expected schema_version 3"],
         ),
         (
             lambda data: data.replace(b'"n_predictions":10', b'"n_predictions":"ten"'),
@@ -152,10 +159,10 @@ def test_an_output_path_that_is_not_a_folder_is_an_error(folder, capsys):
 
 @pytest.fixture
 def small_disk(folder):
-    """A file system of 256 kB at ``out``; the test is skipped without permission to mount."""
+    """A file system of 1,000 KiB at ``out``; the test is skipped without permission to mount."""
     (folder / "out").mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", folder / "out"],
+        ["mount", "-t", "tmpfs", "-o", "size=1000k", "none", folder / "out"],
         capture_output=True, check=False,
     )  # fmt: skip
     if mounted.returncode:
@@ -168,7 +175,7 @@ def test_a_full_disk_keeps_the_old_result(folder, small_disk):
     assert run(*command(folder, "old")).returncode == 0
     old = result(small_disk)
     assert sorted(old) == [RECORD, *(f"m_{name}" for name in FILES)]
-    (small_disk / "ballast").write_bytes(b"x" * (256_000 - sum(map(len, old.values())) - 20_000))
+    (small_disk / "ballast").write_bytes(b"x" * (1_024_000 - sum(map(len, old.values())) - 20_000))
     done = run(*command(folder, "new"))
     assert done.returncode == 2
     assert "No space left on device" in done.stderr

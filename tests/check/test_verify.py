@@ -63,8 +63,8 @@ def files(folder):
 def test_results_of_a_sweep_are_consistent_and_not_modified(folder, monkeypatch, capsys):
     before = files(folder)
     code, output = verify(folder, monkeypatch, capsys)
-    # per model five result files and three prediction files; the tables; report.md
-    n_files = 10 * (5 + 3) + len(tables.FILES) + 1
+    # per model six result files and three prediction files; the tables; report.md
+    n_files = 10 * (6 + 3) + len(tables.FILES) + 1
     assert (code, output) == (0, f"10 models, {n_files} files compared: all consistent\n")
     assert files(folder) == before
 
@@ -87,7 +87,7 @@ def test_results_that_the_last_run_did_not_update_are_refused(folder, monkeypatc
         assert stop.value.code == 1
         error = capsys.readouterr().err
         assert f"{tables_file}: found results of an earlier run" in error
-        assert "the last run of snakemake did not finish: run it again" in error
+        assert "run snakemake without a target" in error
     assert not (folder / "out").exists()
 
 
@@ -146,8 +146,30 @@ CHANGES = {
     ),
     "a summary of other scoring code": (
         lambda f: edit(f / _models("summary.json"), b'"scoring_code": "', b'"scoring_code": "x'),
-        ["found scoring code x", "evaluate the model again"],
-        3,
+        ["found scoring code x", "evaluate the model again", "evidence of another evaluation"],
+        4,
+    ),
+    "a byte of the evidence": (
+        lambda f: edit(f / _models("evidence.npz"), b"iid_test/n_scored", b"iid_test/n_scoreD"),
+        [f"{MODEL}_evidence.npz: found SHA-256", "as in the summary"],
+        1,
+    ),
+    "a truncated evidence": (
+        lambda f: (f / _models("evidence.npz")).write_bytes(b"PK"),
+        [f"{MODEL}_evidence.npz: found BadZipFile", "truncated, edited, or another file"],
+        1,
+    ),
+    "the evidence of another model": (
+        lambda f: shutil.copy(
+            f / "results/models/alder_k1_s1/alder_k1_s1_evidence.npz", f / _models("evidence.npz")
+        ),
+        [f"{MODEL}_evidence.npz, model: found 'alder_k1_s1'; expected '{MODEL}'"],
+        1,
+    ),
+    "a removed evidence": (
+        lambda f: (f / _models("evidence.npz")).unlink(),
+        [f"{MODEL}_evidence.npz: No such file"],
+        1,
     ),
     "a copy under another name": (
         lambda f: shutil.copy(f / _models("summary.json"), f / "results/models/other_summary.json"),

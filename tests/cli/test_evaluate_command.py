@@ -3,8 +3,10 @@
 import csv
 import json
 import re
+from collections import Counter
 
 import pytest
+from msgspec import UNSET
 from support.layout import ANNOTATIONS, record, write_predictions, write_split, write_taxonomy
 
 from benchmark_eval import run_evaluation
@@ -13,8 +15,8 @@ from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.outputs import RECORD
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.protocol import OOD_BANDS
-from benchmark_eval.results.schema import load_summary
-from benchmark_eval.results.writers import DETECTION_COLUMNS
+from benchmark_eval.results.detections_csv import ALL_COLUMNS, DETECTION_COLUMNS
+from benchmark_eval.results.schema import ERROR_TYPES, OperatingThreshold, load_summary
 from benchmark_eval.scoring.evaluate import evaluate_to_files
 
 TRUTH = [[1, 1, [0, 0, 50, 50]], [1, 2, [100, 0, 50, 50]], [2, 1, [0, 0, 50, 50]]]
@@ -46,11 +48,12 @@ def files(place):
     return sorted(path.name for path in (place / "o").iterdir())
 
 
-def test_evaluate_writes_five_files_and_prints_the_report(place, capsys):
+def test_evaluate_writes_six_files_and_prints_the_report(place, capsys):
     assert run(place) == 0
     assert files(place) == [
         RECORD,
         "m_detections.csv",
+        "m_evidence.npz",
         "m_per_species.csv",
         "m_report.txt",
         "m_summary.csv",
@@ -229,6 +232,71 @@ def test_true_positives_are_sorted_by_split_image_and_descending_score(place):
     ]
     assert [r["correct_species"] for r in rows] == ["1", "0", "1", "1", "0"]
     assert rows[-1]["band"] in OOD_BANDS
+
+
+def test_detections_can_include_false_positives_and_missed_specimens(place):
+    extra = [[2, 2, [1, 0, 50, 30], 0.1], [2, 1, [500, 500, 9, 9], 0.2]]
+    write_predictions(place / "p", "iid_test", [*FOUND, *extra])
+    assert run(place, "--quiet") == 0
+    hits = (place / "o/m_detections.csv").read_text().splitlines()
+    assert run(place, "--quiet", "--detections", "all") == 0
+    with (place / "o/m_detections.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert tuple(rows[0]) == ALL_COLUMNS
+    lines = (place / "o/m_detections.csv").read_text().splitlines()
+    assert [line.rpartition(",")[0] for line in lines if line.rpartition(",")[0] in hits] == hits
+    found = load_summary(place / "o/m_summary.json")
+    for split, block in found.per_split.items():
+        of_split = Counter(row["error_type"] for row in rows if row["split"] == split)
+        errors = {name: getattr(block.errors, name) for name in ERROR_TYPES}
+        assert {n: e.n for n, e in errors.items() if e is not UNSET and e.n} == of_split
+    false = [row for row in rows if row["is_tp"] == "0"]
+    missed = [row for row in rows if row["is_tp"] == ""]
+    assert all(row["correct_species"] == row["correct_genus"] == "" for row in false + missed)
+    assert all(row["score"] == row["iou"] == row["pred_species"] == "" for row in missed)
+    background = [row for row in false if row["error_type"] == "background"]
+    assert background
+    assert all(row["iou"] == row["gt_species"] == row["band"] == "" for row in background)
+    assert main_verify(place) == 0
+
+
+def main_verify(place):
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", str(place / "o")])
+    return stop.value.code
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ((), True),
+        (("--detections",), True),
+        (("--detections", "hits"), True),
+        (("--detections", "none"), False),
+        (("--no-detections",), False),
+    ],
+)
+def test_detections_can_be_switched_off(place, given, written):
+    assert run(place, "--quiet", *given) == 0
+    assert (place / "o/m_detections.csv").exists() == written
+
+
+def test_an_operating_confidence_replaces_the_threshold_of_iid_test(place, capsys):
+    assert run(place, "--quiet") == 0
+    found = load_summary(place / "o/m_summary.json")
+    assert found.operating_threshold.source == "best F1 on iid_test"
+    assert found.config.operating_confidence is None
+    assert run(place, "--quiet", "--operating-confidence", "0.95") == 0
+    found = load_summary(place / "o/m_summary.json")
+    assert found.operating_threshold == OperatingThreshold(
+        confidence=0.95, source="operating_confidence"
+    )
+    assert found.config.operating_confidence == 0.95
+    assert found.per_split["iid_test"].errors.correct.n > 0
+    assert found.per_split["iid_test"].errors.correct.n_operating == 0
+    for wrong in ("1.5", "-0.1", "nan"):
+        assert run(place, "--quiet", "--operating-confidence", wrong) == 2
+        assert "operating_confidence must be a number in [0, 1]" in capsys.readouterr().err
 
 
 def test_a_model_without_detections_has_a_header_and_zeros(place):

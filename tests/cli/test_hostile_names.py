@@ -93,7 +93,7 @@ def test_evaluate_verify_and_its_log(place, call):
     # a row of the detections has line breaks in its names
     assert NAME.split("\n", maxsplit=1)[0] in (out / "m_detections.csv").read_text()
     code, printed = call("verify", out)
-    assert (code, printed.splitlines()[-1]) == (0, "1 model, 4 files compared: all consistent")
+    assert (code, printed.splitlines()[-1]) == (0, "1 model, 5 files compared: all consistent")
 
 
 def test_an_error_in_a_log(place, call):

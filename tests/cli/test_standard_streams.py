@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmark_eval
 from benchmark_eval.synthetic import make_synthetic
 
 pytestmark = pytest.mark.slow  # starts processes
@@ -137,7 +138,8 @@ def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path):
     """As with ``nohup``, or in the background of a script."""
     code = INTERRUPT.format(module="click", words=["--version"])
     line = f"trap '' INT; {shlex.quote(sys.executable)} -c {shlex.quote(code)}"
-    assert shell(line, tmp_path)[:2] == (0, "benchmark-eval, version 0.1.0\n")
+    version = f"benchmark-eval, version {benchmark_eval.__version__}\n"
+    assert shell(line, tmp_path)[:2] == (0, version)
 
 
 def test_ctrl_c_raises_keyboard_interrupt_again_while_a_command_works():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmark_eval.core import arrays as columns
 from benchmark_eval.core.arrays import Box, NumberColumns, finite_boxes, integer_column, rows_of_ids
-from benchmark_eval.results.writers import _floats
+from benchmark_eval.results.detections_csv import _floats
 
 IDS = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-30, 30)

@@ -1,6 +1,8 @@
 """What a command may write, replace and remove; kills, and several processes in one folder."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from benchmark_eval.core import locks, outputs
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.outputs import RECORD, Listing, claim, new_folder, read_record
+from benchmark_eval.core.outputs import RECORD, STAGE, Listing, claim, new_folder, read_record
 
 NAMES = ["a", "b", "c/d", "seal"]
 
@@ -65,7 +67,7 @@ def test_a_stop_at_any_step_leaves_the_old_files_or_no_seal(tmp_path, monkeypatc
     with monkeypatch.context() as patched:
         for name in real:
             patched.setattr(Path, name, counting(name))
-        patched.setattr(outputs.Outputs, "close", lambda self: self._claim.close())  # no cleanup
+        patched.setattr(outputs.Outputs, "end", lambda self: self._claim.close())  # no cleanup
         with pytest.raises(_Stop):
             write(tmp_path, "new")
     found = content(tmp_path)
@@ -193,16 +195,14 @@ def test_an_edited_record_does_not_reach_other_files(tmp_path):
     record = {"version": 1, "files": files}
     (tmp_path / "out" / RECORD).write_text(json.dumps(record))
     assert read_record(tmp_path / "out") == {}
-    record["version"] = 2
+    record["version"] = 0
     record["files"] = {"a": [digest]}
     (tmp_path / "out" / RECORD).write_text(json.dumps(record))
     assert read_record(tmp_path / "out") == {}
     (tmp_path / "elsewhere").write_text("mine")
     (tmp_path / "out" / RECORD).unlink()
     (tmp_path / "out" / RECORD).symlink_to(tmp_path / "elsewhere")
-    write(tmp_path / "out", "new")
-    assert (tmp_path / "elsewhere").read_text() == "mine"
-    assert set(read_record(tmp_path / "out")) == set(NAMES)
+    assert read_record(tmp_path / "out") == {}
 
 
 def test_a_linked_subfolder_is_replaced_only_with_force(tmp_path):
@@ -398,3 +398,86 @@ def test_without_locks_files_are_written_and_nothing_is_cleaned(tmp_path, monkey
     write(tmp_path, "new")
     assert content(tmp_path) == complete("new")
     assert hidden(tmp_path) == [left.name]
+
+
+def test_a_forked_child_does_not_keep_the_claim_of_a_killed_process(tmp_path):
+    code = f"""
+import os, signal, sys, time
+from benchmark_eval.core.outputs import claim
+with claim({str(tmp_path)!r}, ["a.txt"]):
+    if os.fork() == 0:
+        time.sleep(60)
+    print("claimed", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout.readline() == b"claimed\n"
+            assert process.wait() == -signal.SIGKILL
+            with claim(tmp_path, ["a.txt"]) as output:
+                output.write("a.txt", b"new")
+                output.publish()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [RECORD, "a.txt"]
+
+
+def test_a_record_of_a_later_version_is_refused(tmp_path):
+    (tmp_path / RECORD).write_text('{"version": 99, "files": {}}')
+    with (
+        pytest.raises(UsageError, match="found version 99; expected version 1"),
+        claim(tmp_path, ["a.txt"]),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / RECORD]
+
+
+def test_a_hidden_folder_of_another_host_stays(tmp_path):
+    hidden = tmp_path / f"{STAGE}other"
+    (hidden / "files").mkdir(parents=True)
+    (hidden / "claim.json").write_text('{"host": "elsewhere", "names": ["a.txt"]}')
+    with claim(tmp_path, ["a.txt"]) as output:
+        output.write("a.txt", b"new")
+        output.publish()
+    assert hidden.is_dir()
+
+
+def test_a_folder_with_a_hidden_folder_of_a_killed_process_is_filled(tmp_path):
+    (tmp_path / "new" / f"{STAGE}killed").mkdir(parents=True)
+    with new_folder(tmp_path / "new") as made:
+        (made / "a.txt").write_text("a")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("kind", ["notes", "link", "folder"])
+def test_something_else_at_the_place_of_the_record_is_refused(tmp_path, kind):
+    record = tmp_path / RECORD
+    if kind == "notes":
+        record.write_text("my notes")
+    elif kind == "link":
+        record.symlink_to("elsewhere")
+    else:
+        record.mkdir()
+    with pytest.raises(UsageError, match="expected a record or no such file"):
+        claim(tmp_path, ["a.txt"], force=True).__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == [RECORD]
+
+
+def test_a_hidden_folder_of_the_user_stays(tmp_path):
+    mine = tmp_path / f"{STAGE}backup/files/x"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("precious")
+    with claim(tmp_path, ["a.txt"]) as output:
+        output.write("a.txt", b"new")
+        output.publish()
+    assert mine.read_text() == "precious"
+
+
+def test_an_empty_folder_keeps_its_permissions(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o2775)
+    with new_folder(folder) as made:
+        (made / "a.txt").write_text("a")
+    assert folder.stat().st_mode & 0o7777 == 0o2775

@@ -303,13 +303,16 @@ OPENING = {
 EXCEPTIONS = {
     "core/safe_read.py: open": "the guarded reader itself",
     "core/memory.py: read_text": "files of the kernel in /proc and /sys",
-    "cli/main.py: open": "the null device, for writing",
+    "core/terminal.py: open": "the null device, and standard streams",
+    "core/outputs.py: open": "locks the output folder",
     "core/code_digest.py: read_bytes": "the package's own source files",
     "core/csv_text.py: reader": "reads text; the only reader of CSV",
     "core/yaml_text.py: parse": "reads text; the only reader of YAML",
     "core/yaml_text.py: safe_load": "reads text; the only reader of YAML",
     "formats/json_files.py: parse": "a function of its own, of text",
     "formats/json_files.py: read_bytes": "a function of its own, which calls read_or_report",
+    "core/npz.py: load": "reads a stream of open_input",
+    "results/evidence.py: open": "a part of an archive from open_input",
     "inputs/config.py: read_text": "the schema, which is part of the package",
     "inputs/prediction_decoder.py: GzipFile": "unpacks a file from open_input piece by piece",
 }

@@ -157,6 +157,24 @@ def test_folders_without_results_are_not_another_sweep(sweep):
     plan().require_own_results()
 
 
+def test_files_at_the_places_of_results_are_not_taken_for_results(sweep):
+    Path("results/aggregated").mkdir(parents=True)
+    Path("results/aggregated/report.md").write_text("mine")
+    with pytest.raises(UsageError, match=r"found results/aggregated/report\.md, although"):
+        plan().require_own_results()
+    plan(write=True)  # the workflow has run here
+    plan().require_own_results()
+
+
+def test_inputs_among_the_results_are_refused(sweep):
+    Path("results/aggregated").mkdir(parents=True)
+    place = Path("results/aggregated/models.csv")
+    place.write_text(Path("data/manifest.csv").read_text())
+    sweep.configure(manifest=str(place))
+    with pytest.raises(UsageError, match=r"models\.csv: found an input in a folder"):
+        plan()
+
+
 SCORED = {*MODELS, "sweep", "report"}
 
 
@@ -166,7 +184,11 @@ SCORED = {*MODELS, "sweep", "report"}
         ({"iou": 0.75}, SCORED),
         ({"engine": "pycocotools"}, SCORED),
         ({"on_invalid": "drop"}, SCORED),
+        ({"operating_confidence": 0.25}, SCORED),
+        ({"operating_confidence": None}, set()),
         ({"detections": False}, SCORED),
+        ({"detections": "all"}, SCORED),
+        ({"detections": True}, set()),
         ({"splits": ["iid_test", "semantic_ood"]}, SCORED),
         ({"plot_formats": ["png", "svg"]}, {"report"}),
         ({"allow_missing": True}, set()),
@@ -197,7 +219,16 @@ def test_fingerprints_contain_no_paths_and_no_times(sweep):
     assert not [name for name, text in texts.items() if str(sweep.folder) in text]
     of_model = json.loads(texts["NA"])
     assert sorted(of_model) == sorted(
-        ["benchmark", "code", "detections", "engine", "iou", "on_invalid", "predictions"]
+        [
+            "benchmark",
+            "code",
+            "detections",
+            "engine",
+            "iou",
+            "on_invalid",
+            "operating_confidence",
+            "predictions",
+        ]
     )
     assert sorted(of_model["predictions"]) == ["iid_test", "inat_test", "semantic_ood"]
 

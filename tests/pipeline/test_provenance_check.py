@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from support.layout import write_predictions, write_split, write_taxonomy
 
 from benchmark_eval.core.code_digest import code_digest
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.records import record_name
+from benchmark_eval.core.records import record_content, record_name
 from benchmark_eval.inputs.benchmark_index import write_index
 from benchmark_eval.pipeline import jobs
 from benchmark_eval.pipeline.fingerprints import fingerprint_text, text_digest
@@ -51,6 +52,7 @@ def place(tmp_path, monkeypatch):
         "iou": 0.5,
         "engine": "fast",
         "on_invalid": "error",
+        "operating_confidence": None,
         "predictions": {"iid_test": inputs["predictions/iid_test"]},
     }
     write(f"models/{MODEL}", of_model)
@@ -100,7 +102,8 @@ def plan():
 def evaluate(index="i.npz"):
     jobs.evaluate_model(
         index=index, predictions_dir="p", output_dir=f"models/{MODEL}", model_name=MODEL,
-        splits=["iid_test"], iou=0.5, engine="fast", on_invalid="error", detections=True,
+        splits=["iid_test"], iou=0.5, engine="fast", on_invalid="error",
+        operating_confidence=None, detections="hits",
         fingerprint=path_of(f"models/{MODEL}"), record=f"state/models/{MODEL}.made",
         log="logs/m.log",
     )  # fmt: skip
@@ -136,15 +139,27 @@ def refused(capsys, job, *words):
     return message
 
 
+def test_a_summary_with_an_edited_number_is_refused(place, capsys):
+    evaluate()
+    summary = place / f"models/{MODEL}/{MODEL}_summary.json"
+    text = summary.read_text()
+    number = re.search(r'"AP_50": (0\.\d+)', text)[1]
+    summary.write_text(text.replace(number, "0.77777"))
+    refused(capsys, aggregate, str(summary.name), "SHA-256", "edited manually")
+    assert not (place / "aggregated/aggregated.json").exists()
+
+
 def test_jobs_that_match_their_fingerprints_succeed_and_are_recorded(place):
     index("made.npz")
     assert record("index", "benchmark").read_bytes() == path_of("benchmark").read_bytes()
     assert (place / "made.npz").read_bytes() == (place / "i.npz").read_bytes()
     evaluate()
     made = place / f"state/models/{MODEL}.made"
-    assert made.read_bytes() == path_of(f"models/{MODEL}").read_bytes()
+    summary = place / f"models/{MODEL}/{MODEL}_summary.json"
+    assert made.read_bytes() == record_content(path_of(f"models/{MODEL}").read_bytes(), summary)
     aggregate()
-    assert record().read_bytes() == path_of("sweep").read_bytes()
+    tables = place / "aggregated/aggregated.json"
+    assert record().read_bytes() == record_content(path_of("sweep").read_bytes(), tables)
     assert (place / "aggregated/aggregated.json").stat().st_size
 
 
@@ -181,6 +196,7 @@ def test_a_missing_fingerprint_is_rejected_by_name(tmp_path):
         ({"iou": 0.75}, "evaluation of m, iou: found 0.5; expected 0.75"),
         ({"engine": "pycocotools"}, "evaluation of m, engine: found fast"),
         ({"on_invalid": "drop"}, "evaluation of m, on_invalid: found error"),
+        ({"operating_confidence": 0.5}, "operating_confidence: found nothing; expected 0.5"),
     ],
 )
 def test_options_or_code_that_differ_from_the_plan_are_rejected(place, capsys, changes, words):
@@ -233,6 +249,7 @@ def test_a_foreign_or_damaged_index_is_rejected_with_the_command_to_run(place, c
         ("models/m", {"iou": 0.75}, "iou 0.5; expected 0.75, as planned"),
         ("models/m", {"engine": "pycocotools"}, "engine fast"),
         ("models/m", {"on_invalid": "drop"}, "on_invalid error"),
+        ("models/m", {"operating_confidence": 0.5}, "operating_confidence nothing"),
         ("models/m", {"predictions": {"iid_test": "0"}}, "predictions of iid_test SHA-256"),
         ("models/m", {"predictions": {}}, "splits"),
     ],

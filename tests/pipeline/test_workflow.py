@@ -65,7 +65,13 @@ def test_a_run_writes_every_file_and_keeps_model_names(base):
     results = base.folder / "results"
     for model in MODELS:
         assert json.loads(base.summary(model).read_text())["model"] == model
-        for suffix in ("summary.csv", "per_species.csv", "report.txt", "detections.csv"):
+        for suffix in (
+            "summary.csv",
+            "per_species.csv",
+            "report.txt",
+            "detections.csv",
+            "evidence.npz",
+        ):
             assert (results / f"models/{model}/{model}_{suffix}").stat().st_size
         assert (results / f"logs/evaluate_model/{model}.log").stat().st_size
         assert (results / f"benchmarks/evaluate_model/{model}.tsv").stat().st_size
@@ -452,6 +458,7 @@ def test_targets_for_a_part_of_the_sweep(base, tmp_path):
     [
         ("iou=0.75", (ALL, AFTER)),
         ("detections=false", (ALL, AFTER)),
+        ("operating_confidence=0.25", (ALL, AFTER)),
         ("plot_formats=[png,svg]", (set(), READ)),
         ("allow_missing=false", NOTHING),
     ],
@@ -581,7 +588,7 @@ def test_a_manually_restored_summary_is_rejected_with_the_command_to_run(sweep):
     old = sweep.summary(model).read_bytes()
     edit_unseen(sweep.predictions(model))
     output = sweep.run(f"results/models/{model}/{model}_summary.json")
-    assert "removed results/aggregated/aggregated.json and 8 more: inputs, options" in output
+    assert "removed results/aggregated/aggregated.json and 10 more: inputs, options" in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     sweep.summary(model).write_bytes(old)
     output = sweep.run("tables", ok=False)
@@ -644,7 +651,7 @@ def test_tables_of_other_options_are_never_mistaken_for_current_ones(sweep):
 
 def test_the_state_of_an_earlier_version_leads_to_a_rerun(sweep):
     """Records without a digest in their names or none, and files that are no longer used."""
-    good, state = sweep.compared(), sweep.folder / "results/.state"
+    good, state = sweep.tables(), sweep.folder / "results/.state"
     for path in state.glob("*.made"):
         part = path.name.partition(".")[0]
         path.rename(state / f"{part}.made.json")
@@ -654,9 +661,8 @@ def test_the_state_of_an_earlier_version_leads_to_a_rerun(sweep):
         (state / name).write_text("{}")
     assert sweep.planned() == BEHIND_THE_INDEX
     output = sweep.run("tables")
-    assert "removed results/aggregated/aggregated.json and 8 more: no record of" in output
-    found = sweep.tables()
-    assert found == {name: good[name] for name in found}
+    assert "removed results/aggregated/aggregated.json and 10 more: no record of" in output
+    assert {name: data for name, data in sweep.tables().items() if name in good} == good
     assert sweep.planned("tables") == NOTHING
 
 
@@ -675,7 +681,7 @@ def test_looking_changes_nothing(sweep):
     """Neither dry runs nor queries, even if the next run would, because all results are stale."""
     shutil.rmtree(sweep.folder / ".snakemake")
     before = sweep.listing()
-    for query in ("--lint", "--rulegraph", "--summary", "--list-rules", "--unlock"):
+    for query in ("--rulegraph", "--summary", "--list-rules", "--unlock"):
         sweep.run(query, "--config", "iou=0.75")
         assert sweep.listing() == before, query
     assert sweep.planned("--config", "iou=0.75") == (ALL, AFTER)

@@ -134,7 +134,7 @@ def test_a_second_run_in_the_same_folder_is_rejected(base, tmp_path):
         running(sweep)
         os.killpg(first.pid, signal.SIGSTOP)  # still running, however slow the machine is
         try:
-            mentions(sweep.run("tables", ok=False), "Directory cannot be locked", str(sweep.folder))
+            mentions(sweep.run("tables", ok=False), "another Snakemake process is using results")
         finally:
             os.killpg(first.pid, signal.SIGCONT)
     assert first.returncode == 0, (sweep.folder / "output.txt").read_text()

@@ -44,7 +44,8 @@ def test_demo_config_is_valid():
 def test_an_empty_config_has_all_defaults():
     config = normalise_config(None)
     assert (config.iou, config.engine, config.on_invalid) == (0.5, "fast", "error")
-    assert (config.allow_missing, config.detections) == (False, True)
+    assert (config.allow_missing, config.detections) == (False, "hits")
+    assert config.operating_confidence is None
     assert config.plot_formats == ("svg", "png")
     assert config == normalise_config({})
 
@@ -55,7 +56,15 @@ def test_an_empty_config_has_all_defaults():
         ("allow_missing", "false", False),
         ("allow_missing", "True", True),
         ("allow_missing", " true ", True),
-        ("detections", "FALSE", False),
+        ("detections", "FALSE", "none"),
+        ("detections", False, "none"),
+        ("detections", "true", "hits"),
+        ("detections", True, "hits"),
+        ("detections", "all", "all"),
+        ("operating_confidence", "0.25", 0.25),
+        ("operating_confidence", 0, 0.0),
+        ("operating_confidence", "null", None),
+        ("operating_confidence", None, None),
         ("iou", "0.75", 0.75),
         ("iou", ".5", 0.5),
         ("iou", "1", 1.0),
@@ -86,6 +95,14 @@ def test_text_is_converted_to_the_type_of_the_key(key, text, value):
         ("allow_missing", None),
         ("allow_missing", ["true"]),
         ("detections", ""),
+        ("detections", "false positives"),
+        ("detections", 1),
+        ("detections", None),
+        ("operating_confidence", 1.01),
+        ("operating_confidence", -0.1),
+        ("operating_confidence", "half"),
+        ("operating_confidence", True),
+        ("operating_confidence", float("nan")),
         ("iou", 0),
         ("iou", "0"),
         ("iou", 1.0001),

@@ -415,8 +415,10 @@ def test_control_characters_leave_an_svg_well_formed(tmp_path):
         figure, axes = figures.panels(1, 1)
         axes[0][0].set_ylabel("a\x1b[2J\x00b")
         axes[0][0].set_xticks([0, 1], ["x\x07", "y"])
-        (path,) = figures.save(figure, tmp_path / "a", ["svg"])
-    texts = {text.text for text in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
+        figures.save(figure, tmp_path / "a", ["svg"])
+    texts = {
+        text.text for text in ET.parse(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}text")
+    }
     assert {r"a\x1b[2J\x00b", r"x\x07", "y"} <= texts
 
 

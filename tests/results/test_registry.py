@@ -7,7 +7,7 @@ import pytest
 from support.factories import evaluation
 
 from benchmark_eval.results import schema as results
-from benchmark_eval.results.metric_page import PLACES, render_page
+from benchmark_eval.results.metric_page import _WITHOUT_PLACE, PLACES, render_page
 from benchmark_eval.results.registry import BY_PATH, CURVE_METRICS, HEADLINE, METRICS
 from benchmark_eval.sweep.summaries import reader
 
@@ -24,7 +24,8 @@ def test_every_key_of_the_page_is_in_a_summary():
     for metric in METRICS:
         if metric.block == "class_imbalance":  # empty without head and tail species
             continue
-        for place in PLACES.get(metric.block, [""]):
+        places = [""] if metric.path in _WITHOUT_PLACE else PLACES.get(metric.block, [""])
+        for place in places:
             value = summary["per_split"]["semantic_ood"] if metric.block != "summary" else summary
             value = value[metric.block]
             parts = [place] if place.startswith("at_") else place.split(".") if place else []

@@ -11,6 +11,7 @@ from support.slow_metrics import localise
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.predictions import read_predictions
 from benchmark_eval.scoring.evaluate import Options, evaluate_split
+from benchmark_eval.scoring.metrics.operating_point import given_threshold
 
 SMALL = {
     "categories": many_categories(30, 60),
@@ -40,9 +41,12 @@ def split_of(folder, truth, rows):
 def test_numbers_equal_those_of_pycocotools_and_of_a_loop(tmp_path, name):
     truth, rows = SMALL[name]
     benchmark, predictions = split_of(tmp_path, truth, rows)
-    _, ours = evaluate_split(benchmark, "semantic_ood", predictions, Options())
-    _, theirs = evaluate_split(
-        benchmark, "semantic_ood", predictions, Options(engine="pycocotools")
+    undefined = given_threshold(None)
+    ours, theirs = (
+        evaluate_split(
+            benchmark, "semantic_ood", predictions, Options(engine=engine), undefined
+        ).evaluation
+        for engine in ("fast", "pycocotools")
     )
     for block in ("coco", "class_agnostic", "per_species", "ood_by_band"):
         assert getattr(ours, block) == getattr(theirs, block)
@@ -59,7 +63,7 @@ def test_peak_memory_grows_with_the_detections_only(tmp_path, name):
     benchmark, predictions = split_of(tmp_path, truth, rows)
     tracemalloc.start()
     try:
-        evaluate_split(benchmark, "semantic_ood", predictions, Options())
+        evaluate_split(benchmark, "semantic_ood", predictions, Options(), given_threshold(None))
         peak = tracemalloc.get_traced_memory()[1] / 1e6
     finally:
         tracemalloc.stop()

@@ -290,8 +290,8 @@ def test_boxes_that_reach_the_minimum_are_within_the_bound(at, w, v, shift, min_
     true = np.array([[at, 5.0, w, 10.0]])
     predicted = np.array([[at + shift * (w + v), 5.0, v, 10.0]])
     iou, _ = iou_of(predicted[0], true[0])
-    search = pairs_module._CandidateSearch(
-        predicted, true, pairs_module._centres(true), min_iou, crowd=False
+    search = pairs_module.CandidateSearch(
+        predicted, true, pairs_module.centres(true), min_iou, crowd=False
     )
     low, high = search.windows(np.array([0]), np.array([0]), 1)
     if iou >= min_iou:
@@ -304,8 +304,8 @@ def test_boxes_that_reach_the_minimum_are_within_the_bound(at, w, v, shift, min_
 def pairs_of_two(true, predicted, min_iou):
     """The measured IoU of one detection and one annotation, alone on an image."""
     true, predicted = np.array([true], np.float64), np.array([predicted], np.float64)
-    search = pairs_module._CandidateSearch(
-        predicted, true, pairs_module._centres(true), min_iou, crowd=False
+    search = pairs_module.CandidateSearch(
+        predicted, true, pairs_module.centres(true), min_iou, crowd=False
     )
     low, high = search.windows(np.array([0]), np.array([0]), 1)
     return search.measure(0, low, high - low)[2].tolist()
@@ -349,8 +349,8 @@ def test_sides_below_rounding_are_paired_as_in_pycocotools(at):
 def test_one_distant_box_does_not_widen_the_windows_of_others():
     boxes = np.array([[i * 100.0, 0.0, 50.0, 50.0] for i in range(40)])
     predicted = np.concatenate([boxes, [[1e13, 0.0, 50.0, 50.0], [-1e300, 0.0, 1.0, 1.0]]])
-    search = pairs_module._CandidateSearch(
-        predicted, boxes, pairs_module._centres(boxes), 0.5, crowd=False
+    search = pairs_module.CandidateSearch(
+        predicted, boxes, pairs_module.centres(boxes), 0.5, crowd=False
     )
     low, high = search.windows(np.zeros(42, np.int64), np.zeros(40, np.int64), 1)
     assert (high - low).tolist() == [1] * 40 + [40, 40]  # only these are measured with all

@@ -161,6 +161,8 @@ def _split(split, value, species_ap):
                 [
                     "detection_recall",
                     "detection_recall_open_vocabulary",
+                    "classification_given_detection_acc_open_vocabulary",
+                    "species_recall_open_vocabulary",
                     "classification_given_detection_acc",
                     "acc_genus_given_det",
                     "acc_tribe_given_det",
@@ -219,6 +221,37 @@ def _split(split, value, species_ap):
                 },
             },
         },
+    }
+    hidden = ("wrong_name_congener", "wrong_name_same_tribe", "wrong_name_other", "both")
+    named = [*results.ERROR_TYPES, "wrong_name"]
+    if split == "semantic_ood":
+        named = [name for name in results.ERROR_TYPES if name not in hidden]
+    block["errors"] = {
+        **{
+            name: {
+                "n": 3,
+                "n_operating": 1,
+                "per_100_images": 20.0,
+                "n_class_aware": 3,
+                "dAP_50": None if name == "correct" else 0.0,
+            }
+            for name in named
+        },
+        "background_near_crowd": 0,
+        "on_crowd": 0,
+    }
+    bins = {
+        "n_detections": 2,
+        "ECE_equal_mass": value,
+        "edges": [0.0, 1.0],
+        "n_in_bin": [2],
+        "mean_confidence": [0.5],
+        "observed": [0.5],
+    }
+    events = ["detected", "identified", "detected_and_identified"]
+    block["reliability"] = {
+        event: {"all": dict(bins), "operating": dict(bins)}
+        for event in (events[:1] if split == "semantic_ood" else events)
     }
     if split == "semantic_ood":
         band = {
@@ -309,6 +342,7 @@ def evaluation(
             field.encode_name: 3 if field.name.startswith("n_") else value
             for field in msgspec.structs.fields(results.Summary)
         },
+        "operating_threshold": {"confidence": 0.5, "source": "best F1 on iid_test"},
         "per_split": {split: _split(split, value, dict(species_ap)) for split in splits},
         "config": {
             "iou_threshold": 0.5,

@@ -128,6 +128,12 @@ def fingerprint(part):
     return lambda wildcards, input: str(PLAN.layout.fingerprint(part))
 
 
+def operating_option():
+    """The option --operating-confidence of an evaluation, if the config sets it."""
+    value = PLAN.config.operating_confidence
+    return [] if value is None else ["--operating-confidence", value]
+
+
 def predictions_dir(wildcards, input):
     return str(Path(call(PLAN.prediction_files, wildcards.model)[0]).parent)
 

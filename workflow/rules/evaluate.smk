@@ -10,8 +10,11 @@ rule evaluate_model:
         per_species="results/models/{model}/{model}_per_species.csv",
         report="results/models/{model}/{model}_report.txt",
         detections=(
-            "results/models/{model}/{model}_detections.csv" if PLAN.config.detections else []
+            []
+            if PLAN.config.detections == "none"
+            else "results/models/{model}/{model}_detections.csv"
         ),
+        evidence="results/models/{model}/{model}_evidence.npz",
         record="results/.state/models/{model}.made",
     log:
         "results/logs/evaluate_model/{model}.log",
@@ -33,11 +36,13 @@ rule evaluate_model:
         iou=param(lambda: PLAN.config.iou),
         engine=param(lambda: PLAN.config.engine),
         on_invalid=param(lambda: PLAN.config.on_invalid),
-        detections=param(lambda: "--detections" if PLAN.config.detections else "--no-detections"),
+        operating=param(operating_option),
+        detections=param(lambda: PLAN.config.detections),
     shell:
         "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q}"
         " --index={params.index:q} --predictions-dir={params.predictions_dir:q}"
         " --output-dir={params.output_dir:q} --model-name={wildcards.model:q}"
         " --splits {params.splits} --iou {params.iou} --engine {params.engine}"
-        " --on-invalid {params.on_invalid} {params.detections}"
+        " --on-invalid {params.on_invalid} {params.operating}"
+        " --detections {params.detections}"

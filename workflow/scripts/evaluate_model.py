@@ -19,5 +19,6 @@ for name in ("engine", "on-invalid"):
     parser.add_argument(f"--{name}", required=True)
 parser.add_argument("--splits", required=True, nargs="+")
 parser.add_argument("--iou", required=True, type=float)
-parser.add_argument("--detections", required=True, action=argparse.BooleanOptionalAction)
+parser.add_argument("--operating-confidence", type=float)
+parser.add_argument("--detections", required=True)
 evaluate_model(**vars(parser.parse_args()))

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark_eval.core.numbers import difference, mean, ratio, share
-from benchmark_eval.inputs.predictions import Predictions
 from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.results.schema import Decomposition
-from benchmark_eval.scoring.detections import order_detections
-from benchmark_eval.scoring.matching import localise
-from benchmark_eval.scoring.pairs import find_matching_pairs
+from benchmark_eval.scoring.metrics.open_vocabulary import OpenVocabulary
 from benchmark_eval.scoring.split_data import SplitData
 
 RATIO_NOTE = (
@@ -19,39 +16,9 @@ RATIO_NOTE = (
 )
 
 
-def open_vocabulary_recall(data: SplitData, predictions: Predictions) -> float | None:
-    """Detection recall that also counts out-of-vocabulary detections.
-
-    Parameters
-    ----------
-    data : SplitData
-        One model on one split, without out-of-vocabulary detections.
-    predictions : Predictions
-        The predictions of the split; ``out_of_vocabulary`` holds the detections of species that
-        the split does not list.
-
-    Returns
-    -------
-    float or None
-        Fraction of scored specimens detected, None without scored specimens.
-
-    Notes
-    -----
-    Ours. The benchmark's evaluator drops out-of-vocabulary detections before matching. On a
-    split that lists few species, a beetle detected as another species then counts as missed.
-    Here the same matching runs on all detections, in file order on equal scores.
-    """
-    if not predictions.n_out_of_vocabulary:
-        return share(len(data.local.true_positive), data.truth.n_scored)
-    detections = order_detections(predictions.with_out_of_vocabulary(), len(data.categories.ids))
-    pairs = find_matching_pairs(detections, data.truth, data.local.iou)
-    local = localise(detections, data.truth, pairs, data.local.iou)
-    return share(len(local.true_positive), data.truth.n_scored)
-
-
 def decomposition(
     data: SplitData,
-    predictions: Predictions,
+    open_vocabulary: OpenVocabulary,
     joint_ap_50: float | None,
     detection_only_ap_50: float | None,
 ) -> Decomposition:
@@ -61,8 +28,8 @@ def decomposition(
     ----------
     data : SplitData
         One model on one split.
-    predictions : Predictions
-        The predictions of the split, for ``detection_recall_open_vocabulary``.
+    open_vocabulary : OpenVocabulary
+        The true positives of the same matching with nothing left out.
     joint_ap_50, detection_only_ap_50 : float or None
         AP at IoU 0.50 of the COCO suite and of the class-agnostic suite.
 
@@ -74,11 +41,12 @@ def decomposition(
     Notes
     -----
     Source: the benchmark's evaluator, v2.0.1, and its README; ``localisation_loss``,
-    ``mean_confidence_matched`` and ``median_iou_matched`` are ours. From the localisation
-    matching: detection_recall = n_matched_tp / n_gt; accuracies are fractions of the true
-    positives, <rank>_recall fractions of the specimens. localisation_loss = 1 - detection_recall
-    (missed), classification_loss = detection_recall - species_recall (misidentified),
-    classification_loss_ratio = 1 - joint_AP_50 / detection_only_AP_50, not clamped.
+    ``mean_confidence_matched``, ``median_iou_matched`` and ``*_open_vocabulary`` are ours. From the
+    localisation matching: detection_recall = n_matched_tp / n_gt; accuracies are fractions of the
+    true positives, <rank>_recall fractions of the specimens. localisation_loss = 1 -
+    detection_recall (missed), classification_loss = detection_recall - species_recall
+    (misidentified), classification_loss_ratio = 1 - joint_AP_50 / detection_only_AP_50, not
+    clamped.
     """
     n_gt, n_tp = data.truth.n_scored, len(data.local.true_positive)
     species, genus, tribe = (
@@ -86,12 +54,15 @@ def decomposition(
         for correct in (data.agreement.species, data.agreement.genus, data.agreement.tribe)
     )
     recall, species_recall = share(n_tp, n_gt), share(species, n_gt)
+    n_open, right_open = len(open_vocabulary.true), int(open_vocabulary.right.sum())
     loss_ratio = ratio(joint_ap_50, detection_only_ap_50)
     return Decomposition(
         n_gt=n_gt,
         n_matched_tp=n_tp,
         detection_recall=recall,
-        detection_recall_open_vocabulary=open_vocabulary_recall(data, predictions),
+        detection_recall_open_vocabulary=share(n_open, n_gt),
+        classification_given_detection_acc_open_vocabulary=share(right_open, n_open),
+        species_recall_open_vocabulary=share(right_open, n_gt),
         classification_given_detection_acc=share(species, n_tp),
         acc_genus_given_det=share(genus, n_tp),
         acc_tribe_given_det=share(tribe, n_tp),

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from benchmark_eval.core.arrays import Floats, Ints, first_of_run
 from benchmark_eval.core.numbers import share
-from benchmark_eval.results.schema import OperatingCurve, OperatingPoint, OperatingPointAt
+from benchmark_eval.results.schema import (
+    OperatingCurve,
+    OperatingPoint,
+    OperatingPointAt,
+    OperatingThreshold,
+)
 from benchmark_eval.scoring.detections import Detections
 from benchmark_eval.scoring.split_data import SplitData
 
 
-def operating_point(data: SplitData) -> OperatingPoint:
+def operating_point(data: SplitData, scores: SortedScores) -> OperatingPoint:
     """Precision, recall, F1, species recall and false positives at confidence thresholds.
 
     Parameters
     ----------
     data : SplitData
         One model on one split.
+    scores : SortedScores
+        The scores of its detections.
 
     Returns
     -------
@@ -31,7 +40,7 @@ def operating_point(data: SplitData) -> OperatingPoint:
     every threshold: higher scores match first, so removing lower ones changes no match. The best
     F1 is searched over all scores that occur; on ties the highest threshold wins.
     """
-    thresholds = _Thresholds(data)
+    thresholds = _Thresholds(data, scores)
     grid = np.arange(101) / 100
     curve = [thresholds.at(float(c)) for c in grid]
     return OperatingPoint(
@@ -49,6 +58,24 @@ def operating_point(data: SplitData) -> OperatingPoint:
     )
 
 
+def given_threshold(confidence: float | None) -> OperatingThreshold:
+    """The operating threshold that the user gave; without one, undefined unless iid_test is scored.
+
+    ``threshold_of`` determines it on iid_test.
+    """
+    if confidence is not None:
+        return OperatingThreshold(confidence=float(confidence), source="operating_confidence")
+    return OperatingThreshold(confidence=None, source="undefined: iid_test was not scored")
+
+
+def threshold_of(best: OperatingPointAt) -> OperatingThreshold:
+    """The operating threshold of a model: that of the best F1 on iid_test."""
+    if best.confidence is None:
+        reason = "undefined: no detection or no scored specimen on iid_test"
+        return OperatingThreshold(confidence=None, source=reason)
+    return OperatingThreshold(confidence=best.confidence, source="best F1 on iid_test")
+
+
 def _scores_of(rows: Ints, detections: Detections) -> Floats:
     """Scores of the detections ``rows``, ascending."""
     selected = np.zeros(len(detections), np.bool_)
@@ -57,14 +84,32 @@ def _scores_of(rows: Ints, detections: Detections) -> Floats:
     return detections.score[order[selected[order]]]
 
 
-class _Thresholds:
+@dataclass(frozen=True, slots=True)
+class SortedScores:
     """Ascending scores of evaluated detections, true positives and correct identifications."""
 
-    def __init__(self, data: SplitData) -> None:
-        local = data.local
-        self.evaluated = _scores_of(local.evaluated, data.detections)
-        self.true_positive = _scores_of(local.true_positive, data.detections)
-        self.correct = _scores_of(local.true_positive[data.agreement.species], data.detections)
+    evaluated: Floats
+    true_positive: Floats
+    correct: Floats
+
+
+def sorted_scores(data: SplitData) -> SortedScores:
+    """The scores of a split's detections by outcome."""
+    hits = data.local.true_positive
+    return SortedScores(
+        _scores_of(data.local.evaluated, data.detections),
+        _scores_of(hits, data.detections),
+        _scores_of(hits[data.agreement.species], data.detections),
+    )
+
+
+class _Thresholds:
+    """Operating points of one model on one split."""
+
+    def __init__(self, data: SplitData, scores: SortedScores) -> None:
+        self.evaluated = scores.evaluated
+        self.true_positive = scores.true_positive
+        self.correct = scores.correct
         self.n_gt = data.truth.n_scored
         self.n_images = len(data.truth.image_ids)
 

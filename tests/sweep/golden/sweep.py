@@ -8,12 +8,15 @@ expected results instead, after an intended change.
 
 import argparse
 import contextlib
+import dataclasses
 import hashlib
 import io
 import json
 import sys
 import tempfile
 from pathlib import Path
+
+import msgspec
 
 EXPECTED = Path(__file__).parent / "expected"
 SHOWN = (
@@ -170,24 +173,32 @@ def results(out):
     """Every result by name, without the digests and version of the code."""
     from benchmark_eval import __version__
     from benchmark_eval.core.code_digest import ROOMS, code_digest
+    from benchmark_eval.results.evidence import encode, read_evidence
 
     # without the records of the output folders, which have digests of these files
     files = [path for path in sorted(out.rglob("[!.]*")) if path.is_file()]
-    # aggregated.json has the digests of summaries, which contain the digest of the code
-    of_summary = {
+    # aggregated.json has the digests of summaries, and these that of the evidence; all of them
+    # contain the digest of the code
+    of_file = {
         hashlib.sha256(path.read_bytes()).hexdigest(): path.name
         for path in files
-        if path.name.endswith("_summary.json")
+        if path.name.endswith(("_summary.json", "_evidence.npz"))
     }
     contents = {}
     for path in files:
         data = path.read_bytes()
-        for digest, name in of_summary.items():
+        if path.suffix == ".npz":
+            evidence = read_evidence(path)
+            header = msgspec.structs.replace(evidence.header, scoring_code="scoring")
+            contents[path.name] = encode(dataclasses.replace(evidence, header=header))
+            continue
+        for digest, name in of_file.items():
             data = data.replace(digest.encode(), name.encode())
         for part in ROOMS:
             data = data.replace(code_digest(part).encode(), part.encode())
-        version = f'"package_version": "{__version__}"'.encode()
-        contents[path.name] = data.replace(version, b'"package_version": ""')
+        for version in ('"package_version": "{}"', "| benchmark-eval | {} |"):
+            data = data.replace(version.format(__version__).encode(), version.encode())
+        contents[path.name] = data
     return contents
 
 

@@ -1,0 +1,447 @@
+"""The comparisons of a sweep: every question, its list of comparisons, and their verdicts.
+
+The lists are fixed here, before any result is known. A question is one metric, one split and one
+scope; Holm's correction is over its tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.intervals import (
+    MIN_SEEDS,
+    MIN_SPECIES,
+    Covers,
+    Interval,
+    Reason,
+    without_interval,
+)
+from benchmark_eval.core.shares import MIN_IMAGES
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE, Condition
+from benchmark_eval.protocol import OOD_BANDS, REGIMES
+from benchmark_eval.results.registry import HEADLINE
+from benchmark_eval.sweep.band_gaps import BandCounts, band_gap
+from benchmark_eval.sweep.budget_curves import Curve, equal_budgets
+from benchmark_eval.sweep.designs import drawn_images
+from benchmark_eval.sweep.paired import compare_pairs
+from benchmark_eval.sweep.species_tables import (
+    SPECIES_MEANS,
+    detection_recall,
+    distinct_models,
+    scored_species,
+    species_by_seed,
+)
+from benchmark_eval.sweep.summaries import SPECIES_KEYS, ModelResult, SplitSpecies
+from benchmark_eval.sweep.tables import TARGET_REGIME, BudgetRow, ComparisonRow
+from benchmark_eval.sweep.target_gains import Relation, changes_by_group, relations
+from benchmark_eval.sweep.tie_groups import tie_group
+from benchmark_eval.sweep.verdicts import Question, Verdict, Word, judge
+
+OOD_RECALL = "ood_species_mean_detection_recall"
+"""Mean over unseen species of their detection recall. Summaries have no AR@100 by species, so this
+stands for the third headline metric in comparisons."""
+
+Groups = Mapping[Condition, Sequence[ModelResult]]
+
+
+class Metric(NamedTuple):
+    """A metric of the comparisons, its split, and the value of each species."""
+
+    name: str
+    split: str
+    value: Callable[[SplitSpecies], Floats]
+
+
+METRICS = (
+    Metric(HEADLINE[0], "iid_test", SPECIES_MEANS[HEADLINE[0]]),
+    Metric(HEADLINE[1], "inat_test", SPECIES_MEANS[HEADLINE[1]]),
+    Metric(OOD_RECALL, "semantic_ood", detection_recall),
+)
+"""The metrics of the comparisons, in order: one for each headline metric."""
+UNITS = ("n_images", "n_specimens")
+"""The costs of equal budgets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """One metric of all conditions with a model: (species, seeds) each, columns by ``seeds``."""
+
+    metric: Metric
+    species: Ints
+    by_condition: Mapping[Condition, Floats]
+
+
+def comparison_rows(
+    groups: Groups,
+    benchmark: Benchmark,
+    budgets: Sequence[BudgetRow],
+    splits: Sequence[str],
+) -> list[ComparisonRow]:
+    """Every comparison of the sweep, question by question.
+
+    Parameters
+    ----------
+    groups
+        The models of each condition, in table order.
+    benchmark
+        For the designs, the relations between species and the size of the bands.
+    budgets
+        The costs of the conditions.
+    splits
+        The splits that were evaluated.
+
+    Returns
+    -------
+    list of ComparisonRow
+        Runs of a condition with identical predictions on the split count once, and conditions
+        that draw the same images of every species enter once, under their first name.
+    """
+    first = _first_names(list(groups), benchmark)
+    rows: list[ComparisonRow] = []
+    for metric in METRICS:
+        if metric.split not in splits:
+            continue
+        made = _tables(groups, metric)
+        rows += _best(made, first)
+        rows += _architectures(made, first)
+        rows += _steps(made, first, budgets)
+        rows += _equal_budgets(made, first, budgets)
+        if metric.split == "iid_test":
+            rows += _targets(made, benchmark)
+        if metric.split == "semantic_ood":
+            rows += _bands(groups, made, first, benchmark)
+    return rows
+
+
+def _first_names(
+    conditions: Sequence[Condition], benchmark: Benchmark
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """The first (regime, k_or_p) with the same design as each one; itself without train.json."""
+    keys = list(dict.fromkeys((c.regime, c.k_or_p) for c in sorted(conditions, key=_regime_order)))
+    if "train" not in benchmark.splits:
+        return {key: key for key in keys}
+    categories = benchmark.categories
+    n_images = np.maximum(categories.n_train_images, 0)
+    is_target: Bools = np.array([bool(band) for band in categories.target_band], np.bool_)
+    held: dict[tuple[int, ...], tuple[str, str]] = {}
+    drawn = drawn_images(keys, n_images, is_target)
+    return {key: held.setdefault(drawn[key], key) for key in keys}
+
+
+def _regime_order(condition: Condition) -> tuple[int, float]:
+    return condition.regime_order, condition.value
+
+
+def _tables(groups: Groups, metric: Metric) -> _Tables:
+    everyone = [model for models in groups.values() for model in models]
+    species = scored_species(everyone, metric.split)
+    seeds = sorted({model.entry.seed for model in everyone})
+    return _Tables(
+        metric,
+        species,
+        {
+            condition: species_by_seed(
+                distinct_models(models, metric.split), metric.split, metric.value, species, seeds
+            )
+            for condition, models in groups.items()
+            if models
+        },
+    )
+
+
+def _designs(
+    made: _Tables,
+    first: Mapping[tuple[str, str], tuple[str, str]],
+    architecture: str,
+    regimes: Collection[str] = REGIMES,
+) -> list[Condition]:
+    """The conditions of an architecture in some regimes by increasing budget, each design once."""
+    held: dict[tuple[str, str], Condition] = {}
+    for condition in made.by_condition:
+        if condition.architecture == architecture and condition.regime in regimes:
+            held.setdefault(first[condition.regime, condition.k_or_p], condition)
+    return list(held.values())
+
+
+def _curves(made: _Tables) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((c.architecture, c.regime) for c in made.by_condition))
+
+
+def _named(architecture: str, regime: str) -> str:
+    """A curve as in ``str(condition)``: without the architecture if the manifest names none."""
+    return regime if architecture == ONE_ARCHITECTURE else f"{architecture} {regime}"
+
+
+def _rows(
+    question: str,
+    metric: Metric,
+    scope: str,
+    sides: Sequence[tuple[str, str]],
+    judged: Question,
+) -> Iterator[ComparisonRow]:
+    for (a, b), verdict in zip(sides, judged.verdicts, strict=True):
+        found = verdict.interval
+        yield ComparisonRow(
+            question=question,
+            metric=metric.name,
+            split=metric.split,
+            scope=scope,
+            a=a,
+            b=b,
+            n_species=found.n_species or 0,
+            n_seeds=found.n_seeds,
+            n_left_out=found.n_left_out,
+            a_minus_b=found.mean,
+            ci95_low=found.low,
+            ci95_high=found.high,
+            per_doubling_images=None,
+            per_doubling_specimens=None,
+            covers=found.covers,
+            p=verdict.p,
+            p_holm=verdict.p_holm,
+            n_tests=judged.n_tests,
+            verdict=verdict.word,
+            reason=verdict.reason,
+        )
+
+
+def _best(
+    made: _Tables, first: Mapping[tuple[str, str], tuple[str, str]]
+) -> Iterator[ComparisonRow]:
+    """The condition with the highest mean against all others that have at least three seeds."""
+    candidates: dict[tuple[str, tuple[str, str]], Condition] = {}
+    for condition, table in made.by_condition.items():
+        if int((~np.isnan(table)).any(axis=0).sum()) >= MIN_SEEDS:
+            name = first[condition.regime, condition.k_or_p]
+            candidates.setdefault((condition.architecture, name), condition)
+    named = list(candidates.values())
+    if len(named) < 2:
+        return
+    group = tie_group(np.array([made.by_condition[c] for c in named]))
+    if not group.means:
+        return
+    tested = len(named) - 1 if group.reason is None else 0
+    best = group.order[0]
+    verdicts = []
+    for other in group.order[1:]:
+        word = Word.INCONCLUSIVE if other in group.tied else Word.HIGHER
+        interval = Interval(
+            mean=group.means[best] - group.means[other],
+            covers=Covers.BOTH,
+            n_species=group.n_species,
+            n_seeds=group.n_seeds,
+            n_left_out=group.n_left_out,
+        )
+        word = word if tested else Word.NOT_TESTED
+        verdicts.append(Verdict(word, interval, None, None, group.reason))
+    sides = [(str(named[best]), str(named[other])) for other in group.order[1:]]
+    yield from _rows("best", made.metric, "", sides, Question(tuple(verdicts), tested))
+
+
+def _architectures(
+    made: _Tables, first: Mapping[tuple[str, str], tuple[str, str]]
+) -> Iterator[ComparisonRow]:
+    """All pairs of architectures at each condition that both have, each design once."""
+    at: dict[tuple[str, str], dict[str, Condition]] = {}
+    for condition in made.by_condition:
+        key = (condition.regime, condition.k_or_p)
+        if first[key] == key:
+            at.setdefault(key, {})[condition.architecture] = condition
+    pairs = [
+        pair
+        for condition in sorted(at, key=lambda key: _regime_order(next(iter(at[key].values()))))
+        for pair in combinations([at[condition][name] for name in sorted(at[condition])], 2)
+    ]
+    judged = compare_pairs(made.by_condition, pairs)
+    sides = [(str(a), str(b)) for a, b in pairs]
+    yield from _rows("architectures", made.metric, "", sides, judged)
+
+
+def _steps(
+    made: _Tables,
+    first: Mapping[tuple[str, str], tuple[str, str]],
+    budgets: Sequence[BudgetRow],
+) -> Iterator[ComparisonRow]:
+    """Each budget of a curve against the one before it, also per doubling of its costs."""
+    costs = {row.condition: (row.n_images, row.n_specimens) for row in budgets}
+    for architecture, regime in _curves(made):
+        curve = _designs(made, first, architecture, [regime])
+        pairs = [(after, before) for before, after in pairwise(curve)]
+        judged = compare_pairs(made.by_condition, pairs)
+        sides = [(str(a), str(b)) for a, b in pairs]
+        scope = _named(architecture, regime)
+        rows = _rows("steps", made.metric, scope, sides, judged)
+        for (after, before), row in zip(pairs, rows, strict=True):
+            images, specimens = (
+                _per_doubling(row.a_minus_b, high, low)
+                for high, low in zip(costs[after], costs[before], strict=True)
+            )
+            yield replace(row, per_doubling_images=images, per_doubling_specimens=specimens)
+
+
+def _per_doubling(gain: float | None, high: float | None, low: float | None) -> float | None:
+    """A gain over the number of doublings; None unless the cost is known and increases."""
+    if gain is None or high is None or low is None or not 0 < low < high:
+        return None
+    return gain / (math.log(high / low) / math.log(2.0))
+
+
+def _equal_budgets(
+    made: _Tables,
+    first: Mapping[tuple[str, str], tuple[str, str]],
+    budgets: Sequence[BudgetRow],
+) -> Iterator[ComparisonRow]:
+    """All pairs of regimes of each architecture over the budgets that both cover."""
+    for unit in UNITS:
+        costs = {row.condition: getattr(row, unit) for row in budgets}
+        curves: dict[tuple[str, str], Curve] = {}
+        for key in _curves(made):
+            # an exact count can be equal, or fall, from one budget to the next
+            points: dict[float, Floats] = {}
+            for condition in _designs(made, first, key[0], key[1:]):
+                if costs.get(condition):
+                    points.setdefault(costs[condition], made.by_condition[condition])
+            if points:
+                ordered = sorted(points)
+                curves[key] = Curve(tuple(ordered), np.array([points[cost] for cost in ordered]))
+        pairs = [
+            ((architecture, a), (architecture, b))
+            for architecture in dict.fromkeys(name for name, _ in curves)
+            for a, b in combinations([r for r in REGIMES if (architecture, r) in curves], 2)
+        ]
+        found, judged = equal_budgets(curves, pairs)
+        sides = []
+        for ((architecture, a), (_, b)), each in zip(pairs, found, strict=True):
+            span = "" if each.low is None else f", {each.low:.0f} to {each.high:.0f} "
+            span += unit.removeprefix("n_") if span else ""
+            sides.append((_named(architecture, a) + span, _named(architecture, b) + span))
+        name = f"equal_budget_{unit.removeprefix('n_')}"
+        yield from _rows(name, made.metric, "", sides, judged)
+
+
+def _targets(made: _Tables, benchmark: Benchmark) -> Iterator[ComparisonRow]:
+    """Images of target species against none of them, for the targets and for all others.
+
+    A target's AP without images is 0 by construction, so that its gain has an interval and no
+    verdict.
+    """
+    categories = benchmark.categories
+    rows = categories.rows_of(made.species)
+    bands = [categories.target_band[row] or None for row in rows.tolist()]
+    if not any(bands):
+        return
+    related = relations(
+        [str(code) if code >= 0 else "" for code in categories.genus_code[rows].tolist()],
+        [str(code) if code >= 0 else "" for code in categories.tribe_code[rows].tolist()],
+        [band is not None for band in bands],
+    )
+    others = [None if relation == Relation.TARGET else str(relation) for relation in related]
+    for architecture in dict.fromkeys(c.architecture for c in made.by_condition):
+        found = {
+            c.k_or_p: table
+            for c, table in made.by_condition.items()
+            if (c.architecture, c.regime) == (architecture, TARGET_REGIME)
+        }
+        zero = found.pop("0", None)
+        if zero is None or not found:
+            continue
+        for question, group in (("targets", bands), ("other_species", others)):
+            keys, judged = changes_by_group(found, zero, group)
+            if question == "targets":
+                judged = _not_tested(judged, Reason.BY_CONSTRUCTION)
+            name = _named(architecture, TARGET_REGIME)
+            sides = [(f"{name} k={k}, {label}", f"{name} k=0, {label}") for k, label in keys]
+            yield from _rows(question, made.metric, architecture, sides, judged)
+
+
+def _not_tested(judged: Question, reason: Reason) -> Question:
+    return Question(
+        tuple(
+            Verdict(
+                Word.NOT_TESTED,
+                each.interval,
+                None,
+                None,
+                each.interval.no_verdict or reason,
+            )
+            for each in judged.verdicts
+        ),
+        0,
+    )
+
+
+def _bands(
+    groups: Groups,
+    made: _Tables,
+    first: Mapping[tuple[str, str], tuple[str, str]],
+    benchmark: Benchmark,
+) -> Iterator[ComparisonRow]:
+    """Near against mid and far unseen species, at any density of their images.
+
+    Never tested: the difference may be one of density (``sweep.band_gaps`` compares within strata,
+    for which the summaries lack counts by species).
+    """
+    categories, truth = benchmark.categories, benchmark.splits[made.metric.split]
+    band_of = np.array(categories.distance_band)
+    near, *further = OOD_BANDS
+    scored = band_of[truth.category[~truth.crowd]]
+    images = truth.image[~truth.crowd]
+    n_images = {band: len(np.unique(images[scored == band])) for band in OOD_BANDS}
+    bands = band_of[categories.rows_of(made.species)]
+    for architecture in dict.fromkeys(c.architecture for c in made.by_condition):
+        intervals, sides = [], []
+        for condition in _designs(made, first, architecture):
+            models = distinct_models(groups[condition], made.metric.split)
+            counts = {
+                band: _counts(models, made, bands == band, n_images[band]) for band in OOD_BANDS
+            }
+            for other in further:
+                intervals.append(_gap(counts[near], counts[other]))
+                sides.append((f"{condition}, {near}", f"{condition}, {other}"))
+        judged = _not_tested(judge(intervals), Reason.ANY_DENSITY)
+        yield from _rows("bands", made.metric, architecture, sides, judged)
+
+
+def _gap(near: BandCounts, far: BandCounts) -> Interval:
+    """``band_gap`` in one stratum, with the reason why a band is too small for it."""
+    sides = (near, far)
+    n_species = [int((side.annotated > 0).sum()) for side in sides]
+    reason = (
+        Reason.FEW_SPECIES
+        if min(n_species) < MIN_SPECIES
+        else Reason.FEW_IMAGES
+        if min(side.n_images[0] for side in sides) < MIN_IMAGES
+        else None
+    )
+    if reason is None:
+        return band_gap(near, far).interval
+    n_seeds = near.found.shape[2]
+    covers = Covers.BOTH if n_seeds > 1 else Covers.SPECIES
+    nothing = Interval(mean=None, covers=covers, n_species=sum(n_species), n_seeds=n_seeds)
+    return without_interval(nothing, reason)
+
+
+def _counts(
+    models: Sequence[ModelResult], made: _Tables, inside: Bools, n_images: int
+) -> BandCounts:
+    """The specimens of a band's species, in one stratum of all densities."""
+    seeds = [model.entry.seed for model in models]
+
+    def count(key: str) -> Ints:
+        at = SPECIES_KEYS.index(key)
+        table = species_by_seed(
+            models, made.metric.split, lambda each: each.values[at], made.species, seeds
+        )
+        return np.nan_to_num(table[inside]).astype(np.int64)
+
+    annotated = count("n_gt").max(axis=1, initial=0)
+    return BandCounts(count("n_matched_tp")[None], annotated[None], [n_images])

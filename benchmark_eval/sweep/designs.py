@@ -1,0 +1,64 @@
+"""One training set under several names, and one training run under several.
+
+k = all of global_uniform and p = 1 of incremental_natural draw every image; k = 1 and a small p
+draw one image of each species; targets at a k that no target species exceeds are k = all. Such
+conditions are one design: a curve or a question must not count it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+from benchmark_eval.core.arrays import Bools, Ints
+from benchmark_eval.training.regimes import n_drawn
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def drawn_images(
+    conditions: Sequence[tuple[str, str]], n_images: Ints, is_target: Bools
+) -> dict[tuple[str, str], tuple[int, ...]]:
+    """The number of images that each (regime, k_or_p) draws of each species.
+
+    ``n_images`` and ``is_target`` are (species,): the species' distinct training images, and
+    whether it is a target species (``training.regimes.n_drawn``).
+    """
+    return {
+        (regime, k_or_p): tuple(n_drawn(regime, k_or_p, n_images, is_target).tolist())
+        for regime, k_or_p in conditions
+    }
+
+
+def identical_designs(drawn: Mapping[Key, tuple[int, ...]]) -> list[tuple[Key, ...]]:
+    """The conditions that draw the same number of images of every species, as groups.
+
+    Each group has at least two conditions, in the mapping's order; its first one names the design.
+    Equal drawing does not mean equal images: with the same seed, the subsets may still differ.
+
+    Examples
+    --------
+    >>> identical_designs({"k=5": (5, 2), "k=all": (9, 2), "p=1": (9, 2)})
+    [('k=all', 'p=1')]
+    """
+    return [tuple(keys) for keys in _grouped(drawn).values() if len(keys) > 1]
+
+
+def distinct_runs(digests: Mapping[Key, str]) -> list[Key]:
+    """The runs that count: of those with identical predictions, the first in the mapping's order.
+
+    ``digests`` are those of the runs' predictions on the splits that the metric is computed from.
+
+    Examples
+    --------
+    >>> distinct_runs({"seed 0": "ab", "seed 1": "ab", "seed 2": "cd"})
+    ['seed 0', 'seed 2']
+    """
+    return [keys[0] for keys in _grouped(digests).values()]
+
+
+def _grouped(mapping: Mapping[Key, Hashable]) -> dict[Hashable, list[Key]]:
+    groups: dict[Hashable, list[Key]] = {}
+    for key, value in mapping.items():
+        groups.setdefault(value, []).append(key)
+    return groups

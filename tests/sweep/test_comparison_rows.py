@@ -1,0 +1,158 @@
+"""comparisons.csv: planted truths, values of an independent computation, and what is not tested."""
+
+import csv
+import math
+import random
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from support.factories import BUDGETS
+from support.small_sweep import run_sweep
+
+from benchmark_eval import read_aggregated
+
+GU, IN, TA = BUDGETS
+
+
+def models(conditions, n_seeds=3, rng=None, **changes):
+    """Models of (architecture, regime, budget): shift of each species' AP; the noise is shared."""
+    rng = rng or random.Random(4)
+    base = {species: 0.2 + 0.1 * species for species in range(1, 6)}
+    noise = {s: {n: rng.uniform(-0.02, 0.02) for n in base} for s in range(n_seeds)}
+    for condition, shift in conditions.items():
+        for seed in range(n_seeds):
+            own = {n: base[n] + shift + noise[seed][n] + rng.uniform(-0.01, 0.01) for n in base}
+            name = "_".join((*condition, str(seed)))
+            yield (name, *condition, seed), {"species_ap": own, **changes}
+
+
+def comparisons(table, question, metric="iid_AP_50_95"):
+    return [r for r in table.comparisons if (r.question, r.metric) == (question, metric)]
+
+
+def test_a_planted_difference_is_found_and_no_other_one(tmp_path):
+    shifts = {("a", GU, "1"): 0.0, ("b", GU, "1"): 0.0, ("c", GU, "1"): 0.2}
+    rows = [*models(shifts)]
+    table, _ = run_sweep(tmp_path, rows)
+    found = comparisons(table, "architectures")
+    assert [(r.a, r.b) for r in found] == [
+        (f"a {GU} k=1", f"b {GU} k=1"),
+        (f"a {GU} k=1", f"c {GU} k=1"),
+        (f"b {GU} k=1", f"c {GU} k=1"),
+    ]
+    assert [r.verdict for r in found] == ["inconclusive", "lower", "lower"]
+    assert {r.n_tests for r in found} == {3}
+    best = comparisons(table, "best")
+    assert {r.a for r in best} == {f"c {GU} k=1"}
+    assert {r.verdict for r in best} == {"higher"}
+    assert all(r.p is None for r in best)
+
+    # species x seed differences of the first pair, and the seed variance of all three, by numpy
+    ap = {
+        name: np.array([m["species_ap"][n] for r, m in rows if r[1] == name for n in range(1, 6)])
+        for name in "abc"
+    }
+    cells = {name: values.reshape(3, 5) for name, values in ap.items()}
+    pairs = [cells["a"] - cells["b"], cells["a"] - cells["c"], cells["b"] - cells["c"]]
+    seed_squares = [5 * d.mean(1).var(ddof=1) for d in pairs]
+    d = pairs[0]
+    ms_species = 3 * d.mean(0).var(ddof=1)
+    rest = d - d.mean(0) - d.mean(1)[:, None] + d.mean()
+    ms_rest = (rest**2).sum() / 8
+    ms_seed = max(seed_squares[0], np.mean(seed_squares))
+    variance = max(ms_species + ms_seed - ms_rest, ms_species, ms_seed)
+    # three pairs of three sides: (R - 1) tr(G)^2 / |G|^2 = 2 * 6^2 / 18 = 4
+    q_species, q_seed = t.ppf(0.975, 4), t.ppf(0.975, 4)
+    quantile = (q_species * ms_species + q_seed * ms_seed) / (ms_species + ms_seed)
+    half = quantile * math.sqrt(variance / d.size)
+    assert found[0].a_minus_b == pytest.approx(d.mean(), abs=1e-12)
+    expected = pytest.approx([d.mean() - half, d.mean() + half], abs=1e-9)
+    assert [found[0].ci95_low, found[0].ci95_high] == expected
+    p = 2 * t.sf(abs(d.mean()) / math.sqrt(variance / d.size), 4)
+    assert found[0].p == pytest.approx(p, abs=1e-9)
+    assert found[0].p_holm == pytest.approx(p, abs=1e-9)  # the largest of three
+
+
+def test_steps_enter_each_design_once_and_the_file_has_the_same_rows(tmp_path):
+    # the species have 1 to 7 images: k = 10 draws all of them, as k = all and p = 1 do
+    budgets = {("a", GU, k): shift for k, shift in (("1", 0), ("2", 0.2), ("10", 0.2), ("all", 0))}
+    table, _ = run_sweep(tmp_path, [*models({**budgets, ("a", IN, "1"): 0.1})])
+    steps = comparisons(table, "steps")
+    assert [(r.a, r.b, r.scope) for r in steps] == [
+        (f"a {GU} k=2", f"a {GU} k=1", f"a {GU}"),
+        (f"a {GU} k=10", f"a {GU} k=2", f"a {GU}"),
+    ]
+    assert [r.verdict for r in steps] == ["higher", "inconclusive"]
+    assert [r.n_tests for r in steps] == [2, 2]
+    costs = {row.k_or_p: row for row in table.budget_curves if row.regime == GU}
+    for row, (after, before) in zip(steps, [("2", "1"), ("10", "2")], strict=True):
+        for unit in ("images", "specimens"):
+            ratio = getattr(costs[after], f"n_{unit}") / getattr(costs[before], f"n_{unit}")
+            gain = row.a_minus_b / math.log2(ratio)
+            assert getattr(row, f"per_doubling_{unit}") == pytest.approx(gain, abs=1e-12)
+    best = comparisons(table, "best")
+    assert len(best) == 2
+    assert {row.per_doubling_images for row in best} == {None}
+    with (tmp_path / "out/comparisons.csv").open(newline="") as stream:
+        written = list(csv.DictReader(stream))
+    assert [(r["a"], r["verdict"], r["reason"]) for r in written] == [
+        (r.a, r.verdict, r.reason or "") for r in table.comparisons
+    ]
+    frame = read_aggregated(tmp_path / "out")["comparisons"]
+    assert frame["a_minus_b"].dtype == "float64"
+    assert frame["verdict"].tolist() == [r["verdict"] for r in written]
+    assert str(frame["n_tests"].dtype) == "Int64"
+
+
+def test_equal_budgets_name_the_common_range(tmp_path):
+    shifts = {("a", GU, "1"): 0.0, ("a", GU, "2"): 0.1, ("a", IN, "0.5"): 0.0, ("a", IN, "1"): 0.4}
+    table, _ = run_sweep(tmp_path, [*models(shifts)])
+    (row,) = comparisons(table, "equal_budget_images")
+    costs = {(r.regime, r.k_or_p): r.n_images for r in table.budget_curves}
+    low = max(costs[GU, "1"], costs[IN, "0.5"])
+    high = min(costs[GU, "2"], costs[IN, "1"])
+    assert row.a == f"a {GU}, {low:.0f} to {high:.0f} images"
+    assert row.a_minus_b is not None
+    assert comparisons(table, "equal_budget_specimens")
+
+
+def test_targets_are_never_tested_and_their_relatives_are(tmp_path):
+    table, _ = run_sweep(tmp_path, [*models({("a", TA, "0"): 0.0, ("a", TA, "5"): 0.3})])
+    assert comparisons(table, "targets")
+    assert {r.verdict for r in comparisons(table, "targets")} == {"not tested"}
+    others = comparisons(table, "other_species")
+    assert {(r.verdict, r.reason) for r in others} == {("not tested", "fewer than 3 species")}
+    assert all(r.a_minus_b == pytest.approx(0.3, abs=0.05) for r in others)
+
+
+@pytest.mark.parametrize("n_seeds", [1, 2])
+def test_few_seeds_are_not_tested(tmp_path, n_seeds):
+    conditions = {("a", GU, "1"): 0.0, ("b", GU, "1"): 0.3}
+    table, _ = run_sweep(tmp_path, [*models(conditions, n_seeds)])
+    (row,) = comparisons(table, "architectures")
+    assert (row.verdict, row.reason, row.p) == ("not tested", "fewer than 3 seeds", None)
+    assert row.ci95_low is not None
+    assert row.covers == ("species" if n_seeds == 1 else "species and retraining")
+    assert comparisons(table, "best") == []
+
+
+def test_seeds_with_the_same_predictions_count_once(tmp_path):
+    copied = {"predictions": {"iid_test": "e" * 64}}
+    rows = [*models({("a", GU, "1"): 0.0}), *models({("b", GU, "1"): 0.3}, **copied)]
+    (row,) = comparisons(run_sweep(tmp_path, rows)[0], "architectures")
+    assert (row.n_seeds, row.verdict, row.covers) == (1, "not tested", "species")
+
+
+def test_a_band_of_one_species_is_not_compared(tmp_path):
+    table, _ = run_sweep(tmp_path, [*models({("a", GU, "1"): 0.0})])
+    bands = comparisons(table, "bands", "ood_species_mean_detection_recall")
+    assert len(bands) == 2
+    assert {(r.verdict, r.reason) for r in bands} == {("not tested", "fewer than 3 species")}
+
+
+def test_nothing_to_compare(tmp_path):
+    """One model, no split of unseen species, no value."""
+    nothing = {"value": None, "species_ap": dict.fromkeys(range(1, 9)), "splits": ["iid_test"]}
+    table, _ = run_sweep(tmp_path, [(("a0", "a", GU, "1", 0), nothing)])
+    assert table.comparisons == []
