@@ -7,6 +7,8 @@ include: "workflow/Snakefile"
 
 # The default target, because the first rule of an included file is not used as the default.
 rule sweep:
+    """All files of a finished sweep."""
     default_target: True
     input:
         rules.all.input,
+    localrule: True

@@ -99,6 +99,7 @@ KINDS: dict[str, Kind] = {
             "blank-cell": "a blank cell where a value is required",
             "unprintable": "a cell with an invisible character",
             "surrounding-whitespace": "a cell with whitespace around its value",
+            "url": "a URL where the path of a file or folder is required",
             "model-name": "a model name that is not a valid file name",
             "architecture": "an architecture spelled in two ways or starting like a formula",
             "regime": "an unknown regime",

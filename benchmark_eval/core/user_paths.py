@@ -6,7 +6,20 @@ import os
 import re
 
 _HOME = re.compile(r"(--[\w-]+=)?(~(?:/.*)?)", re.DOTALL)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _VARIABLE = re.compile(r"\$(\w+|\{\w+\})")
+
+
+URL_CAUSE = (
+    "a URL: all data must be on a disk. Copy them to one that this computer and all computers that "
+    "run jobs can read, and write the path (docs/cluster.md, Storage)"
+)
+"""The likely cause and the remedy if a URL is found instead of a path."""
+
+
+def is_url(text: str) -> bool:
+    """Whether text is a URL of any scheme, such as ``s3://bucket/folder`` or ``file:///data``."""
+    return _URL.match(text) is not None
 
 
 def expand_home(text: str) -> str:

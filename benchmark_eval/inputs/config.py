@@ -21,7 +21,7 @@ from typing import Any
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import decoded, read_input, unreadable
-from benchmark_eval.core.user_paths import expand_home
+from benchmark_eval.core.user_paths import URL_CAUSE, expand_home, is_url
 from benchmark_eval.core.yaml_text import RepeatedKeyError, parse_yaml
 
 RENAMED = {"own_metrics": "custom_metrics"}
@@ -217,6 +217,8 @@ def _cause(value: object, rules: Mapping[str, Any]) -> str:
         return (
             "an unquoted number or true/false is not text in YAML: quote it, or write ./ before it"
         )
+    if is_path and isinstance(value, str) and is_url(value):
+        return URL_CAUSE
     if value is None:
         return "a key without a value: remove it to use the default"
     return ""

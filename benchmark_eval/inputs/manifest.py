@@ -18,7 +18,7 @@ from benchmark_eval.core.csv_text import csv_records, is_formula, separator_hint
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import absent, decoded, read_input, unreadable
-from benchmark_eval.core.user_paths import expand_home
+from benchmark_eval.core.user_paths import URL_CAUSE, expand_home, is_url
 from benchmark_eval.inputs.model_names import name_key, name_problem
 from benchmark_eval.protocol import ALL, REGIMES
 
@@ -241,6 +241,11 @@ class _Reader:
                 record=where,
                 field="architecture",
             )
+        for field in ("predictions_dir", "train_annotations"):
+            if is_url(row.get(field, "")):
+                self.problems.add(
+                    "url", _show(row[field]), "a path", record=where, field=field, cause=URL_CAUSE
+                )
         condition = self.condition(row, where)
         seed = self.seed(row["seed"], where)
         if len(self.problems) > before or condition is None or seed is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,8 @@ from benchmark_eval.protocol import ANNOTATIONS, TAXONOMY
 
 _NAMED = 3
 """Number of models that a message names."""
+_GZIP_RATIO = 5
+"""Size of prediction files relative to that of their gzip files, about 4.2."""
 OUTPUT_FOLDERS = ("models", "aggregated", "plots", "benchmark", "logs", "benchmarks", STATE)
 """Folders of the results that the workflow writes to."""
 _PARTS = ("benchmark", "sweep", "report")
@@ -235,6 +238,15 @@ class Plan:
         if problems:
             raise _with_hints(problems, self.config, self.entries.values())
         return files
+
+    def prediction_mb(self, model: str) -> int:
+        """Size of a model's prediction files in MB, estimated if they are compressed."""
+        size = 0.0
+        for path in self.prediction_files(model):
+            with contextlib.suppress(OSError):
+                packed = _GZIP_RATIO if path.endswith(".gz") else 1
+                size += packed * os.stat(path).st_size  # noqa: PTH116  (thousands of files)
+        return math.ceil(size / 1e6)
 
     def benchmark_files(self) -> list[str]:
         """Every file of the benchmark that the index is computed from."""

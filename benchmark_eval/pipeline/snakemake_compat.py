@@ -62,6 +62,44 @@ def config_files(workflow: Any) -> list[Path]:
     return [Path(file) for file in files] if plans(workflow) else []
 
 
+def require_disk(workflow: Any) -> None:
+    """Raise UsageError if Snakemake would keep the results in storage instead of on a disk.
+
+    The plan and its fingerprints are files that are not outputs of any job.
+    """
+    settings = getattr(workflow, "storage_settings", None)
+    provider = getattr(settings, "default_storage_provider", None)
+    if provider is not None:
+        raise UsageError(
+            f"found the option --default-storage-provider {provider}; expected none, because this "
+            "workflow keeps its results on a disk. Remove the option (also from profiles) and run "
+            "in a folder that all jobs can read and write (snakemake --directory FOLDER); see "
+            "docs/cluster.md, Storage"
+        )
+
+
+def batch(workflow: Any) -> Any:
+    """What ``--batch`` selects (``rulename``, ``idx``, ``batches``); None without it.
+
+    Known like ``starts_jobs``.
+    """
+    return getattr(getattr(workflow, "dag_settings", None), "batch", None)
+
+
+def require_batches_of(workflow: Any, by_model: str, others: Iterable[str]) -> None:
+    """Raise UsageError if ``--batch`` names one of the rules ``others`` instead of ``by_model``.
+
+    Their inputs include the results of all models, so the first batch would run everything.
+    """
+    chosen = batch(workflow)
+    if chosen is not None and chosen.rulename in others:
+        part = f"{chosen.idx}/{chosen.batches}"
+        raise UsageError(
+            f"--batch {chosen.rulename}={part} would run everything in the first batch. To "
+            f"evaluate the models in {chosen.batches} batches: --batch {by_model}={part}"
+        )
+
+
 def starts_jobs(workflow: Any) -> bool:
     """Whether this run starts jobs, unlike a dry run, ``--touch`` or a query such as ``--summary``.
 

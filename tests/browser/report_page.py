@@ -1,12 +1,14 @@
-"""Test Snakemake's report of a small sweep in a browser: make test-report.
+"""Test Snakemake's report of two small sweeps in a browser: make test-report.
 
-Runs the sweep, makes ``report.zip``, opens its page in headless Chromium, visits every category,
-image and description, and compares them with the list of plots.
+Runs the sweeps, one of them with a prefix, in one workflow, makes ``report.zip``, opens its
+page in headless Chromium, visits the first page, every category, image and description, and
+compares them with the list of plots.
 """
 
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 import shutil
@@ -20,12 +22,18 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from support.workflow_sweep import Sweep  # noqa: E402
+from support.workflow_sweep import Sweep, two_modules  # noqa: E402
 
 from benchmark_eval.report.captions import PLOTS  # noqa: E402
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 300
+FIRST_PAGE = (
+    *("Sweep in results", "IoU threshold:0.5", "Sweep in strict/results", "IoU threshold:0.75"),
+    *("Models:5", "benchmark-eval 0."),
+)
+FOLDERS = ("", " (strict)")
+"""What the categories of the sweeps end with."""
 
 
 def main() -> int:
@@ -47,9 +55,8 @@ def main() -> int:
 
 
 def make_page(folder: Path) -> Path:
-    """Run the sweep and unpack its report; returns the path of the page."""
-    sweep = Sweep.make(folder / "sweep")
-    sweep.configure(plot_formats=["svg", "png"])
+    """Run the sweeps and unpack their report; returns the path of the page."""
+    sweep = two_modules(Sweep.make(folder / "data"), folder / "sweep", plot_formats=["svg", "png"])
     sweep.run()
     sweep.run("--report", "report.zip")
     with zipfile.ZipFile(sweep.folder / "report.zip") as packed:
@@ -84,27 +91,38 @@ def walk(browser: str, page: Path, folder: Path) -> dict[str, Any]:
 def compare(seen: dict[str, Any]) -> list[str]:
     """Differences between the page and the list of plots."""
     problems = list(seen["errors"])
-    expected = {plot.question for plot in PLOTS} | {"Report"}
+    expected = {f"{plot.question}{folder}" for plot in PLOTS for folder in FOLDERS}
     if set(seen["categories"]) != expected:
         problems.append(f"categories {seen['categories']}, expected {sorted(expected)}")
-    rows = {row["labels"][0]: row for row in seen["rows"]}
-    for plot in PLOTS:
-        row = rows.get(plot.title)
+    problems += [
+        f"the first page does not say {words!r}: {seen['about']!r}"
+        for words in FIRST_PAGE
+        if words not in seen["about"]
+    ]
+    problems += [f"the first page links to {link!r}" for link in seen["links"] if bad(link)]
+    rows = {(row["category"], row["labels"][0]): row for row in seen["rows"]}
+    if len(rows) != len(seen["rows"]) or len(rows) != len(FOLDERS) * len(PLOTS):
+        problems.append(f"{len(seen['rows'])} results, expected {len(FOLDERS) * len(PLOTS)}")
+    for plot, folder in itertools.product(PLOTS, FOLDERS):
+        row = rows.get((f"{plot.question}{folder}", plot.title))
         if row is None:
-            problems.append(f"no {plot.title!r} among {sorted(rows)}")
+            problems.append(f"no {plot.title!r} of {folder or 'results'} among {sorted(rows)}")
             continue
-        if row["category"] != plot.question:
-            problems.append(f"{plot.title!r} is under {row['category']!r}")
         if sorted(row["formats"]) != ["png", "svg"]:
             problems.append(f"{plot.title!r} has the formats {row['formats']}")
         if not row["width"] or plot.name not in row["picture"]:
             problems.append(f"{plot.title!r} shows {row['picture']!r}, {row['width']} px wide")
         if row["description"] != plot.caption:
             problems.append(f"{plot.title!r} is described as {row['description']!r}")
-    others = [row for row in seen["rows"] if row["category"] == "Report"]
-    if not others or not all(row["description"] for row in others):
-        problems.append(f"the report is missing or has no description: {others}")
+    pictures = [row["picture"] for row in rows.values()]
+    if len(set(pictures)) != len(pictures):
+        problems.append("two results show the same file")
     return problems
+
+
+def bad(link: str) -> bool:
+    """Whether a link leads neither into the page nor to a web address."""
+    return not link.startswith(("https://", "javascript:", "#"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Visits every category of Snakemake's report, and every row with its image and description. Leaves
+// Reads the first page, then visits every category of Snakemake's report, and every row with its image and description. Leaves
 // their content as JSON in the page.
 (async () => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -9,10 +9,15 @@
   const app = document.getElementById("app");
   const link = (text) => [...app.querySelectorAll("a")].find((a) => a.textContent.trim() === text);
   const rows = () => [...app.querySelectorAll("tbody tr")];
-  const seen = { categories: [], rows: [], errors: [] };
+  const seen = { about: "", links: [], categories: [], rows: [], errors: [] };
   window.addEventListener("error", (event) => seen.errors.push(String(event.message)));
   try {
     await until(() => link("About"));
+    // the first page is in a component of its own, below the menu
+    const body = document.body.cloneNode(true);
+    body.querySelectorAll("script, nav").forEach((node) => node.remove());
+    seen.about = body.textContent.replace(/\s+/g, " ");
+    seen.links = [...body.querySelectorAll("a[href]")].map((a) => a.getAttribute("href"));
     const menu = [...app.querySelectorAll("nav a")].map((a) => a.textContent.trim());
     seen.categories = menu.slice(menu.indexOf("About") + 1).filter(Boolean);
     for (const category of seen.categories) {

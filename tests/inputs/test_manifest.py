@@ -129,6 +129,22 @@ def test_an_invalid_seed_is_reported_with_its_row(seed, write):
     assert (problem.record, problem.field) == ("row 2 (line 3)", "seed")
 
 
+@pytest.mark.parametrize("column", ["predictions_dir", "train_annotations"])
+@pytest.mark.parametrize("url", ["s3://bucket/a", "file:///data/a", "HTTPS://example.org/a"])
+def test_a_url_instead_of_a_path_is_reported_with_the_remedy(column, url, write):
+    header = HEADER.replace("\n", f",{column}\n")
+    (problem,) = problems_of(write(header + f"m,global_uniform,1,0,{url}\n"))
+    assert (problem.kind, problem.field, problem.found) == ("url", column, repr(url))
+    assert "Copy them to one that this computer" in problem.cause
+
+
+@pytest.mark.parametrize("path", ["a:b", "C:/data", "x/s3://y", "./s3://y"])
+def test_other_paths_with_colons_are_not_urls(path, write):
+    header = HEADER.replace("\n", ",predictions_dir\n")
+    (model,) = read_manifest(write(header + f"m,global_uniform,1,0,{path}\n")).models
+    assert model.predictions_dir.name == path.rpartition("/")[2]
+
+
 def test_names_that_look_like_values_are_kept(write):
     names = ["NA", "null", "nan", "None", "True", "007", "1e5", "1+1", "Ips_é", "a b"]
     rows = "".join(f"{n},global_uniform,{k},0\n" for k, n in enumerate(names, start=1))

@@ -40,6 +40,8 @@ pytestmark = pytest.mark.matrix
         ("unfinished", ([object()],), []),
         ("spare_rate_limiter", (), None),
         ("require_cluster_can", (["a,b"],), None),
+        ("require_disk", (), None),
+        ("require_batches_of", ("aggregate", ["all"]), None),
     ],
 )
 def test_safe_defaults_without_snakemake_internals(monkeypatch, function, more, answer):
@@ -244,3 +246,26 @@ def test_names_are_checked_only_for_clusters():
     require_cluster_can(SimpleNamespace(local_exec=True), ["a,b"])
     with pytest.raises(UsageError, match="'a,b'"):
         require_cluster_can(SimpleNamespace(local_exec=False), ["a,b"])
+
+
+# storage and batches
+
+
+def test_storage_is_refused_with_the_remedy():
+    settings = SimpleNamespace(default_storage_provider="s3")
+    with pytest.raises(UsageError, match=r"--default-storage-provider s3.*docs/cluster.md"):
+        snakemake_compat.require_disk(SimpleNamespace(storage_settings=settings))
+    settings.default_storage_provider = None
+    snakemake_compat.require_disk(SimpleNamespace(storage_settings=settings))
+    snakemake_compat.require_disk(SimpleNamespace(storage_settings=None))
+    snakemake_compat.require_disk(SimpleNamespace())
+
+
+def test_batches_of_rules_that_need_all_models_are_refused_with_the_rule_to_use():
+    batch = SimpleNamespace(rulename="x_all", idx=1, batches=3)
+    workflow = SimpleNamespace(dag_settings=SimpleNamespace(batch=batch))
+    with pytest.raises(UsageError, match="in 3 batches: --batch x_aggregate=1/3"):
+        snakemake_compat.require_batches_of(workflow, "x_aggregate", ["x_all", "x_tables"])
+    batch.rulename = "x_aggregate"
+    snakemake_compat.require_batches_of(workflow, "x_aggregate", ["x_all"])
+    snakemake_compat.require_batches_of(SimpleNamespace(), "aggregate", ["all"])

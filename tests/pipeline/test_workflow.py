@@ -18,7 +18,14 @@ import venv
 
 import pytest
 from support.workflow_lint import lints
-from support.workflow_sweep import MODELS, ROOT, Sweep, edit_unseen, write_predictions
+from support.workflow_sweep import (
+    MODELS,
+    ROOT,
+    Sweep,
+    edit_unseen,
+    two_modules,
+    write_predictions,
+)
 
 from benchmark_eval import __version__
 from benchmark_eval.core.records import record_name
@@ -41,6 +48,13 @@ def copied_workflow(tmp_path_factory):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(ROOT / "Snakefile", folder / "Snakefile")
     return folder
+
+
+def git_commit(folder, tag):
+    """Make a git repository of a folder, with one tagged commit."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (["init"], ["add", "."], [*identity, "commit", "-m", "x"], ["tag", tag]):
+        subprocess.run(["git", "-C", folder, *command], check=True, capture_output=True)
 
 
 # results of a run
@@ -350,9 +364,7 @@ def test_a_workflow_from_git_names_its_tag_in_the_install_command(
     copied_workflow, tmp_path, package, message
 ):
     copy = shutil.copytree(copied_workflow, tmp_path / "clone")
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    for command in (["init"], ["add", "."], [*identity, "commit", "-m", "x"], ["tag", "v1"]):
-        subprocess.run(["git", "-C", copy, *command], check=True, capture_output=True)
+    git_commit(copy, tag="v1")
     (tmp_path / "Snakefile").write_text(f"""
 module beetles:
     snakefile: gitfile({str(copy)!r}, "workflow/Snakefile", tag="v1")
@@ -397,6 +409,38 @@ def test_changing_the_condition_of_a_row_reruns_the_aggregation(sweep):
     assert sweep.planned() == (set(), AFTER)
     sweep.write_manifest(dict(reversed(MODELS.items())))
     assert sweep.planned() == NOTHING
+
+
+def test_models_can_be_evaluated_in_batches(base, tmp_path):
+    sweep = base.copy(tmp_path / "sweep")
+    shutil.rmtree(sweep.folder / "results")
+    first, rules = sweep.planned("--batch", "aggregate=1/2")
+    assert first
+    assert first < ALL
+    assert rules == {"index_benchmark"}
+    sweep.run("--batch", "aggregate=1/2")
+    assert sweep.planned("--batch", "aggregate=2/2") == (ALL - first, AFTER)
+    output = sweep.run("--dry-run", "--batch", "all=1/2", ok=False)
+    assert "in 2 batches: --batch aggregate=1/2" in output
+
+
+def test_every_rule_is_described(tmp_path):
+    """Also that the profile beside workflow/Snakefile is found from another folder."""
+    sweep = Sweep(tmp_path, ROOT / "workflow/Snakefile")
+    output = sweep.run("--list")
+    assert f"profile {ROOT}/workflow/profiles/default" in output
+    listed = output.splitlines()[-10:]
+    assert [line for line in listed if not re.fullmatch(r"\w+ \([A-Z].*\.\)", line)] == []
+    assert listed[0].startswith("aggregate ")
+    assert listed[-1].startswith("tables ")
+
+
+def test_a_url_in_the_config_is_refused_before_planning(base):
+    output = base.run("--dry-run", "--config", "predictions_dir=s3://bucket/p", ok=False)
+    assert (
+        "predictions_dir: found 's3://bucket/p'; expected a path (a URL: all data must be" in output
+    )
+    assert "Traceback" not in output
 
 
 def test_targets_for_a_part_of_the_sweep(base, tmp_path):
@@ -767,42 +811,6 @@ onerror:
 """
 
 
-def two_modules(base, folder, hooks=""):
-    """A workflow that uses this one twice, with two IoU thresholds."""
-    shutil.copytree(base.folder / "data", folder / "data")
-    (folder / "Snakefile").write_text(f"""
-CONFIG = {{
-    "benchmark_dir": "data/benchmark",
-    "predictions_dir": "data/predictions",
-    "manifest": "data/manifest.csv",
-}}
-
-
-module strict:
-    snakefile: {str(ROOT / "workflow/Snakefile")!r}
-    config: {{**CONFIG, "iou": 0.75}}
-    prefix: "strict"
-
-
-use rule * from strict as strict_*
-
-
-module plain:
-    snakefile: {str(ROOT / "workflow/Snakefile")!r}
-    config: CONFIG
-
-
-use rule * from plain as plain_*
-
-
-rule both:
-    input: rules.strict_all.input, rules.plain_all.input
-    default_target: True
-
-{hooks}""")
-    return Sweep(folder, snakefile=folder / "Snakefile")
-
-
 def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
     sweep = two_modules(base, tmp_path, HOOKS)
     path = sweep.predictions("007")
@@ -817,6 +825,66 @@ def test_each_module_has_its_own_tables_and_messages(base, tmp_path):
     assert sorted(tables_of(tmp_path / "strict/results")) == sorted(tables.FILES)
     together = (tmp_path / "strict/results/aggregated/aggregated.json").read_text()
     assert '"iou_threshold": 0.75' in together
+
+
+def test_rules_of_a_module_can_be_changed(base, tmp_path):
+    """No warning is printed, such as that of a localrules statement in a module."""
+    sweep = base.copy(tmp_path / "sweep")
+    shutil.rmtree(sweep.folder / "results")
+    sweep.snakefile = sweep.folder / "Snakefile"
+    sweep.snakefile.write_text(f"""
+configfile: "config/config.yaml"
+module beetles:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: config
+use rule * from beetles
+use rule plot_sweep from beetles with:
+    resources: mem_mb=1234
+use rule report from beetles with:
+    threads: 2
+""")
+    output = sweep.run("--dry-run", "--forcerun", "report")
+    assert "localrules" not in output
+    jobs = dict(re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", output, re.MULTILINE))
+    assert "mem_mb=1234" in jobs["plot_sweep"]
+    assert "threads: 2" in jobs["report"]
+    assert "mem_mb=2000" in jobs["aggregate"]
+
+
+def test_the_workflow_runs_as_snakedeploy_deploys_it(base, copied_workflow, tmp_path):
+    """The Snakefile is what snakedeploy 0.17 writes; config/ and profiles/ are copies."""
+    clone = shutil.copytree(copied_workflow, tmp_path / "clone")
+    git_commit(clone, tag="v1")
+    project = base.copy(tmp_path / "project")
+    shutil.rmtree(project.folder / "results")
+    shutil.copytree(clone / "profiles", project.folder / "profiles")
+    project.snakefile = project.folder / "workflow/Snakefile"
+    project.snakefile.parent.mkdir()
+    project.snakefile.write_text(f"""\
+from snakemake.utils import min_version
+
+
+min_version("6.10.0")
+
+
+configfile: "config/config.yaml"
+
+
+# declare {clone} as a module
+module clone:
+    snakefile:
+        gitfile("{clone}", path="workflow/Snakefile", tag="v1")
+    config:
+        config
+
+
+# use all rules from {clone}
+use rule * from clone
+""")
+    project.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    output = project.run("results/models/NA/NA_summary.json")
+    assert "Using workflow specific profile profiles/default" in output
+    assert project.summary("NA").read_bytes() == base.summary("NA").read_bytes()
 
 
 @pytest.mark.matrix

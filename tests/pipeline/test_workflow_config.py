@@ -146,6 +146,16 @@ def test_invalid_values_are_errors_that_name_the_key(key, value):
     assert problem.expected
 
 
+@pytest.mark.parametrize("key", ["benchmark_dir", "predictions_dir", "manifest", "custom_metrics"])
+@pytest.mark.parametrize("url", ["s3://bucket/sweep", "gs://b", "file:///data", "HTTP://a.org/b"])
+def test_a_url_is_refused_with_the_remedy(key, url):
+    (problem,) = problems({key: url})
+    assert (problem.kind, problem.field, problem.found) == ("config-value", key, repr(url))
+    assert "Copy them to one that this computer" in problem.cause
+    assert "docs/cluster.md" in problem.cause
+    assert getattr(normalise_config({key: f"./{url}"}), key) == Path(url)
+
+
 def test_all_problems_are_reported_in_one_message():
     found = problems({"iuo": 0.5, "iou": 2, "engine": "quick", 7: 1, "allow_missing": "no"})
     assert [(p.kind, p.field) for p in found] == [

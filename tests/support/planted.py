@@ -618,6 +618,12 @@ def _(tree):
     tree.rows[-1][-1] = "Yolo"
 
 
+@plant("url", alone="every other row of the manifest would need the column", rows=True)
+def _(tree):
+    _column(tree, "predictions_dir")
+    tree.rows.append(["ai", "global_uniform", "58", "0", "s3://bucket/ai"])
+
+
 @plant("not-a-subset")
 def _(tree):
     _column(tree, "train_annotations")

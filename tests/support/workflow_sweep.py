@@ -153,3 +153,40 @@ class Sweep:
         without = ("plots/", "aggregated/report", ".state/plots", ".state/report")
         found = self.compared().items()
         return {name: data for name, data in found if not name.startswith(without)}
+
+
+def two_modules(base, folder, hooks="", **keys):
+    """A workflow that uses this one twice, with two IoU thresholds; ``keys`` are of the config."""
+    shutil.copytree(base.folder / "data", folder / "data")
+    (folder / "Snakefile").write_text(f"""
+CONFIG = {{
+    "benchmark_dir": "data/benchmark",
+    "predictions_dir": "data/predictions",
+    "manifest": "data/manifest.csv",
+    **{keys!r},
+}}
+
+
+module strict:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: {{**CONFIG, "iou": 0.75}}
+    prefix: "strict"
+
+
+use rule * from strict as strict_*
+
+
+module plain:
+    snakefile: {str(ROOT / "workflow/Snakefile")!r}
+    config: CONFIG
+
+
+use rule * from plain as plain_*
+
+
+rule both:
+    input: rules.strict_all.input, rules.plain_all.input
+    default_target: True
+
+{hooks}""")
+    return Sweep(folder, snakefile=folder / "Snakefile")

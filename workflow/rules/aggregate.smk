@@ -1,5 +1,5 @@
-# The tables of the sweep, from the summaries of all models.
 rule aggregate:
+    """Compute the tables of the sweep from the summaries of all models."""
     input:
         summaries=read_by("aggregate", "sweep", summaries_of(PLAN.models)),
         index_record=read_by("aggregate", "sweep", [recorded("index")]),

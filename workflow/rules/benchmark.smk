@@ -1,5 +1,6 @@
-# The benchmark is read and checked once; every evaluation then loads the index in milliseconds.
+# Every evaluation then loads the index in milliseconds.
 rule index_benchmark:
+    """Read and check the benchmark once, and write its index."""
     input:
         started,
     output:

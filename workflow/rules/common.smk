@@ -58,6 +58,7 @@ REPORT = on_disk("results/aggregated/report.md")
 
 try:
     PLANS = snakemake_compat.plans(workflow)
+    snakemake_compat.require_disk(workflow)
     if PLANS or snakemake_compat.runs_elsewhere(workflow):
         require_same_package()
     require_unique_keys(snakemake_compat.config_files(workflow))
@@ -68,6 +69,14 @@ except UnicodeEncodeError as error:
     raise workflow_error(unwritable(error)) from None
 
 
+def own_name(rule):
+    """Name of a rule in messages and options, where a module may give it another one."""
+    try:
+        return getattr(rules, rule).rule.name
+    except (AttributeError, WorkflowError):  # a rule that was not imported
+        return rule
+
+
 @functools.cache
 def start():
     """Called by all input functions: the first call of a run that starts jobs writes its plan.
@@ -75,6 +84,8 @@ def start():
     Dry runs and queries (--summary, --report, --touch, ...) write nothing.
     """
     call_or_stop(PLAN.require_set)
+    whole = ["sweep", own_name("all"), own_name("tables")]
+    call_or_stop(snakemake_compat.require_batches_of, workflow, own_name("aggregate"), whole)
     if PLANS and snakemake_compat.chooses_jobs(workflow):
         call_or_stop(PLAN.require_own_results)
         for line in PLAN.why_outdated():
@@ -125,6 +136,14 @@ def operating_option():
 
 def predictions_dir(wildcards, input):
     return str(Path(call(PLAN.prediction_files, wildcards.model)[0]).parent)
+
+
+# Memory of an evaluation per MB of predictions (MB); docs/cluster.md has the measurements.
+MEMORY_PER_MB = {"fast": 4, "pycocotools": 15}[PLAN.config.engine]
+
+
+def predictions_mb(wildcards):
+    return call(PLAN.prediction_mb, wildcards.model)
 
 
 # What each job reads from other jobs. Its record decides whether it runs. If its results are up to
@@ -223,6 +242,9 @@ def absent():
 
 def absent_model_files(wildcards):
     start()
+    batch = snakemake_compat.batch(workflow)
+    if batch is not None and batch.idx < batch.batches:  # only those of the batch
+        return []
     return [path for path, _ in absent()]
 
 
@@ -235,14 +257,25 @@ def unfinished_models():
 def shown_in(category):
     """Category of a file in Snakemake's reports, which must not show results of an earlier run.
 
-    Snakemake calls the function that is returned only when it creates a report.
+    The category names the folder of a module with a prefix, because another one may have the same
+    plots. Snakemake calls the function that is returned only when it creates a report.
     """
+    folder = os.path.dirname(RESULTS)
+    if folder:
+        category = f"{category} ({folder})"
 
     def unless_outdated(wildcards):
         call_or_stop(PLAN.require_current)
         return category
 
     return unless_outdated
+
+
+def overview():
+    """What was run, for the first page of Snakemake's reports."""
+    from benchmark_eval.pipeline.overview import overview
+
+    return overview(PLAN)
 
 
 def require_runnable(models):

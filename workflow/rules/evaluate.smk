@@ -1,6 +1,7 @@
-# One model on all splits. Its fingerprint contains the digests of its predictions, of the benchmark and
-# of the scoring code, and the options.
+# The fingerprint of a model contains the digests of its predictions, of the benchmark and of the scoring
+# code, and the options.
 rule evaluate_model:
+    """Score one model on all splits."""
     input:
         index_record=read_by_model(recorded("index")),
     output:
@@ -21,8 +22,9 @@ rule evaluate_model:
         "results/benchmarks/evaluate_model/{model}.tsv"
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 1500 * attempt,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: attempt
+        * (1000 + MEMORY_PER_MB * predictions_mb(wildcards)),
+        runtime=lambda wildcards, attempt: attempt * (30 + predictions_mb(wildcards) // 10),
     params:
         python=python,
         script=script("evaluate_model"),

@@ -1,8 +1,9 @@
-# The plots and the report, from the tables only.
+# Plots and report are made from the tables only.
 from benchmark_eval.report.captions import PLOTS
 
 
 rule plot_sweep:
+    """Draw the plots of the sweep."""
     input:
         aggregated=read_by("plot_sweep", "plots", files_of("sweep")[:1]),
         tables_record=read_by("plot_sweep", "plots", [recorded("sweep")]),
@@ -39,17 +40,14 @@ rule plot_sweep:
 
 
 rule report:
+    """Write the report of the sweep."""
     input:
         aggregated=read_by("report", "report", files_of("sweep")[:1]),
         tables_record=read_by("report", "report", [recorded("sweep")]),
         plots=read_by("report", "report", [*files_of("plots"), recorded("plots")]),
     output:
-        text=report(
-            "results/aggregated/report.md",
-            caption="../report/report.rst",
-            category=shown_in("Report"),
-            labels={"plot": "Report of the sweep", "format": "md"},
-        ),
+        # not in Snakemake's report, which cannot show Markdown
+        text="results/aggregated/report.md",
         record=recorded("report"),
     log:
         "results/logs/report.log",
