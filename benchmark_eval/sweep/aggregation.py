@@ -26,10 +26,10 @@ from benchmark_eval.inputs.input_files import benchmark_inputs
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
-from benchmark_eval.sweep import tables
-from benchmark_eval.sweep.best import best_conditions
+from benchmark_eval.sweep import by_construction, tables
 from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.conditions import best_conditions
 from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
@@ -267,6 +267,22 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         operating_curves=_operating(groups, curves, splits),
         comparisons=comparison_rows(groups, benchmark, budgets, splits),
         budget_planning=planning_rows(groups, budgets),
+        species=[],
+        species_curves=[],
+        tiers=[],
+        target_gains=[],
+        retention=[],
+        pooled_shares=[],
+        band_gaps=[],
+        error_types=[],
+        confusions=[],
+        labels=[],
+        confusion_by_chance=[],
+        reliability=[],
+        risk_coverage=[],
+        novelty=[],
+        novelty_histograms=[],
+        without_evidence=[],
         models=[_model_row(model, means, best) for model in collected.models],
     )
     return without_intervals_of_copies(table)
@@ -314,6 +330,7 @@ def _learning_curves(
             },
             retraining=intervals[condition][0],
             species_retraining=intervals[condition][1],
+            by_construction=[name for name in names if name in by_construction.CURVES],
         )
         for condition, models in groups.items()
     ]
@@ -382,6 +399,7 @@ def _budgets(
                 k_or_p=row.k_or_p,
                 n_images=cost.n_images,
                 n_specimens=cost.n_specimens,
+                price=None,
                 source=cost.source,
                 headline={name: row.metrics[name] for name in HEADLINE},
             )
@@ -413,6 +431,7 @@ def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
                                 name: estimate(model.density[key][at] for model in models)
                                 for at, name in enumerate(STRATUM_METRICS)
                             },
+                            by_construction=by_construction.fixed_on(split, STRATUM_METRICS),
                         )
                     )
     return rows
@@ -437,6 +456,7 @@ def _operating(
                             key: _over_seeds([m.operating[split][line, at] for m in models])
                             for line, key in enumerate(CURVE_KEYS)
                         },
+                        by_construction=by_construction.fixed_on(split, CURVE_KEYS),
                     )
                 )
     return rows
@@ -468,6 +488,7 @@ def _model_row(
         values=model.values,
         targets=dict(means.get(entry.model_name, {})),
         density=density if entry.condition in best else {},
+        by_construction=[name for name in model.values if name in by_construction.CURVES],
     )
 
 

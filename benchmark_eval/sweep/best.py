@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from benchmark_eval.core.intervals import Estimate
-from benchmark_eval.results.registry import HEADLINE
+from benchmark_eval.sweep.conditions import best_conditions
 from benchmark_eval.sweep.tables import Aggregated, CurveRow, OperatingRow
 
-BEST_BY = HEADLINE[0]
-"""The curve metric that decides which condition is best."""
-
-
-def best_conditions(curves: Sequence[CurveRow]) -> dict[str, CurveRow]:
-    """The condition with the highest mean of ``BEST_BY`` by architecture, the first on ties.
-
-    An architecture without a defined mean is absent.
-    """
-    best: dict[str, CurveRow] = {}
-    for row in curves:
-        mean = row.metrics[BEST_BY].mean
-        if mean is None:
-            continue
-        held = best.get(row.architecture)
-        if held is None or mean > _or_low(held.metrics[BEST_BY]):
-            best[row.architecture] = row
-    return best
+__all__ = ["best_conditions", "best_threshold", "defined_at_best", "largest"]
 
 
 def defined_at_best(best: Mapping[str, CurveRow], *metrics: str) -> dict[str, CurveRow]:

@@ -9,7 +9,7 @@ from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.budget_curves import CostOfLevel, costs_of_levels
 from benchmark_eval.sweep.comparison_rows import UNITS
-from benchmark_eval.sweep.pooled import trains_on_all
+from benchmark_eval.sweep.conditions import trains_on_all
 from benchmark_eval.sweep.species_tables import distinct_models
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import ABOVE, BELOW, BudgetRow, PlanningRow

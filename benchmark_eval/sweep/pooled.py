@@ -5,18 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from benchmark_eval.core.intervals import Estimate, estimate
-from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.results.registry import CURVE_METRICS
+from benchmark_eval.sweep.conditions import FULL_DATA, trains_on_all
 from benchmark_eval.sweep.tables import Aggregated
 
-FULL_DATA = {"global_uniform": "all", "incremental_natural": "1"}
-"""``k_or_p`` of the condition that trains on every image, by regime."""
+__all__ = ["FULL_DATA", "pooled", "trains_on_all"]
+
 _SPLIT = {metric.name: metric.split for metric in CURVE_METRICS}
-
-
-def trains_on_all(condition: Condition) -> bool:
-    """Whether a condition trains on every image."""
-    return FULL_DATA.get(condition.regime) == condition.k_or_p
 
 
 def pooled(table: Aggregated, architecture: str, metric: str) -> Estimate | None:
