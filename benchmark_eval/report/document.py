@@ -31,6 +31,7 @@ from benchmark_eval.sweep.comparisons import (
     expected_false,
 )
 from benchmark_eval.sweep.completeness import by_condition
+from benchmark_eval.sweep.prices import Prices
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated, ModelWarnings
 
 REPORT = "report.md"
@@ -70,6 +71,7 @@ def aggregate_with_report(
     output_dir: str | Path,
     allow_missing: bool,
     custom_metrics: str | Path | None,
+    prices: Prices,
     force: bool,
 ) -> Path:
     """Write the tables of a sweep, as ``aggregate`` does, and their report; returns the report.
@@ -84,6 +86,7 @@ def aggregate_with_report(
             benchmark=benchmark,
             allow_missing=allow_missing,
             custom_metrics=custom_metrics,
+            prices=prices,
         )
         made = assemble(read)
         output.write(REPORT, render(made).encode())

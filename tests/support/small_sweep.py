@@ -6,8 +6,11 @@ from benchmark_eval import aggregate, load_benchmark
 from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation
 
 
-def run_sweep(folder, rows):
-    """Aggregate models of (name, architecture, regime, budget, seed) and evaluation arguments."""
+def run_sweep(folder, rows, **options):
+    """Aggregate models of (name, architecture, regime, budget, seed) and evaluation arguments.
+
+    ``options`` are those of ``aggregate``.
+    """
     folder.mkdir(exist_ok=True)
     benchmark = write_benchmark(folder / "benchmark")
     digests = load_benchmark(benchmark).digests
@@ -21,6 +24,7 @@ def run_sweep(folder, rows):
         manifest=folder / "manifest.csv",
         benchmark=benchmark,
         output_dir=folder / "out",
+        **options,
     )
     with (folder / "out/learning_curves.csv").open(newline="") as stream:
         return table, list(csv.DictReader(stream))
