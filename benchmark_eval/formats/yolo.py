@@ -63,7 +63,9 @@ def _add(parsed: Parsed, image: int, line: str, where: str, at: int, problems: P
         problems.add("line-shape", found, SHAPE, record=where, cause=_layout(line))
         return
     if not (words[0].isascii() and words[0].isdigit() and len(words[0]) <= _DIGITS):
-        cause = "a class name; use --from xyxy-text" if not _is_number(words[0]) else ""
+        foreign = line_format(line)
+        cause = "" if _is_number(words[0]) else "a class name; use --from xyxy-text"
+        cause = f"{foreign}, {CURE}" if foreign else cause
         problems.add(
             "class-number",
             repr(words[0]),
