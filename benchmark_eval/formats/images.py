@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -22,10 +23,13 @@ from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.listing import walked
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent, read_input, unreadable
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, nfc
 from benchmark_eval.formats.options import Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
 from benchmark_eval.protocol import ANNOTATIONS
+
+_MOST_DIGITS = 19
+"""Longer numbers in file names are not integers of 64 bits."""
 
 
 class _Image(msgspec.Struct):
@@ -123,28 +127,48 @@ def _duplicates(names: Iterable[str]) -> list[str]:
     return list(duplicates)
 
 
+_ROBOFLOW = re.compile(r"(?P<stem>.+)_(?P<suffix>[A-Za-z]{3,4})\.rf\.[0-9A-Za-z]+(?:\.[A-Za-z]+)?")
+"""Names that Roboflow gives to images: ``a.jpg`` becomes ``a_jpg.rf.<digest>.jpg``."""
+
+
 class Lookup:
-    """Look up images by full name, file name without folders, or stem."""
+    """Look up images by full name, file name without folders, or stem.
+
+    Composed and decomposed characters (NFC, NFD) are equal, and names of a Roboflow export are
+    those of the original images.
+    """
 
     def __init__(self, images: Images) -> None:
         self.images = images
-        self._full = {name: row for row, name in enumerate(images.names)}
+        self._full: dict[str, int] = {}
+        self._bare: dict[str, list[int]] = {}
         self._base: dict[str, list[int]] = {}
         self._stem: dict[str, list[int]] = {}
         self._number: dict[int, list[int]] = {}
-        for row, name in enumerate(images.names):
+        for row, name in enumerate(map(nfc, images.names)):
             stem = stem_of(name)
+            self._full[name] = row
+            self._bare.setdefault(_without_suffix(name), []).append(row)
             self._base.setdefault(PurePosixPath(name).name, []).append(row)
             self._stem.setdefault(stem, []).append(row)
-            if stem.isdecimal():
+            if stem.isascii() and stem.isdigit() and len(stem) < _MOST_DIGITS:
                 self._number.setdefault(int(stem), []).append(row)
         self._id = {n: row for row, n in enumerate(images.ids.tolist()) if n != UNKNOWN}
 
     def find(self, key: str) -> list[int]:
         """Rows of all images that match a name: none, one or several."""
+        key = nfc(key).replace("\\", "/")
+        found = self._find(key)
+        if not found and (made := _ROBOFLOW.fullmatch(PurePosixPath(key).name)):
+            return self._find(f"{made['stem']}.{made['suffix']}") or self._find(made["stem"])
+        return found
+
+    def _find(self, key: str) -> list[int]:
         if key in self._full:
             return [self._full[key]]
-        base = PurePosixPath(key.replace("\\", "/")).name
+        if "/" in key and key in self._bare:
+            return self._bare[key]
+        base = PurePosixPath(key).name
         # "a.b" is the stem of a.b.jpg or a file name with the suffix ".b"
         return self._base.get(base) or self._stem.get(base) or []
 
@@ -155,6 +179,11 @@ class Lookup:
     def find_number(self, number: int) -> list[int]:
         """Rows of the images whose stem is this number, with any leading zeros."""
         return self._number.get(number, [])
+
+
+def _without_suffix(name: str) -> str:
+    path = PurePosixPath(name)
+    return path.with_suffix("").as_posix() if path.name else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +216,11 @@ def read_image_headers(images: Images, folder: str | Path, problems: Problems) -
     by_name: dict[str, Path] = {}
     by_stem: dict[str, list[Path]] = {}
     for path in walked(folder):
-        by_name[path.relative_to(folder).as_posix()] = path
-        by_stem.setdefault(path.stem, []).append(path)
+        by_name[nfc(path.relative_to(folder).as_posix())] = path
+        by_stem.setdefault(nfc(path.stem), []).append(path)
     stored = np.full((len(images), 2), np.nan)
     orientation = np.ones(len(images), np.int64)
-    for row, name in enumerate(images.names):
+    for row, name in enumerate(map(nfc, images.names)):
         stems = by_stem.get(stem_of(name), [])
         path_found = by_name.get(name) or (stems[0] if len(stems) == 1 else None)
         if path_found is None:

@@ -19,7 +19,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
-from benchmark_eval.voc.text import Boxes, Progress
+from benchmark_eval.voc.text import Boxes, Progress, image_name
 
 MAX_SIDE = 1600
 """Larger images are reduced to this size (px)."""
@@ -123,7 +123,7 @@ def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], l
     by_name: dict[str, list[Path]] = {}
     for path in files:
         if path.is_file():
-            by_name.setdefault(path.stem, []).append(path)
+            by_name.setdefault(image_name(path), []).append(path)
     found = {index: by_name[name] for index, name in enumerate(names) if name in by_name}
     problems = [
         Problem(
