@@ -119,13 +119,17 @@ def _species(row: SideDifference) -> str:
 
 def ranking_sentence(row: SideRanking) -> str:
     """The order of the sides and the tie group of the best."""
-    order = " > ".join(row.order)
+    order = row.order[0]
+    for (side, mean), above in zip(
+        zip(row.order[1:], row.means[1:], strict=True), row.means, strict=False
+    ):
+        order += f" {'=' if mean == above else '>'} {side}"
     if row.reason:
         return f"{order} by mean; not tested ({row.reason})"
     how = "studentised range" if row.method == STUDENTISED_RANGE else "Holm, all pairs"
     if len(row.tied) == 1:
         return f"{order} by mean; {row.tied[0]} is best ({how})"
-    return f"{order} by mean; not told from the best: {', '.join(row.tied)} ({how})"
+    return f"{order} by mean; tie group of the best: {', '.join(row.tied)} ({how})"
 
 
 def _place(split: str | None) -> str:
@@ -154,9 +158,11 @@ def _test_note(result: Comparison) -> str:
     text = f"Means over species; 95 % intervals cover {' or '.join(covers)}"
     if not n:
         return f"{text}; nothing was tested."
+    if n == 1:
+        return f"{text}. One test per metric; verdicts at p < 0.05."
     return (
-        f"{text}; p by Holm's correction over the {counted(n, 'test')} of the metric. "
-        "Verdicts at p < 0.05."
+        f"{text}. p is adjusted by Holm's correction for the tests of the metric (up to {n}); "
+        "verdicts at p < 0.05."
     )
 
 
@@ -366,21 +372,19 @@ _LATEX = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
-    "'": r"\textquotesingle{}",
-    "[": "{[}",
-    "]": "{]}",
-    "@": r"{@}",
-    "-": r"{-}",
     MISSING: "--",
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _LATEX)))
+# these become one character where they meet
+_LIGATURE = re.compile(r"([-',])(?=\1)")
 # the minus of a number, which is longer than the hyphen of a word
 _MINUS = re.compile(r"(?<![\w.)])-(?=\d)")
 
 
 def escape_latex(text: str) -> str:
     """Plain text for LaTeX: no character of it is a command, a comment or a ligature."""
-    return _SPECIAL.sub(lambda found: _LATEX[found[0]], visible(text))
+    plain = _LIGATURE.sub("\\1\0", visible(text))  # NUL stands for {} until braces are escaped
+    return _SPECIAL.sub(lambda found: _LATEX[found[0]], plain).replace("\0", "{}")
 
 
 def _number_latex(text: str) -> str:

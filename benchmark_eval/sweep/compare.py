@@ -133,8 +133,9 @@ class SideDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideRanking(msgspec.Struct, frozen=True, kw_only=True):
-    """The sides by descending mean, and the tie group of the best: those not told from it.
+    """The sides by descending mean, and the tie group of the best.
 
+    The difference between the best side and the others of its tie group is inconclusive.
     ``method`` is the studentised range if all sides share their seeds, else Holm's verdicts.
     ``reason`` says why nothing was tested, and then all sides are tied.
     """
@@ -143,13 +144,14 @@ class SideRanking(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     split: str
     order: list[str]
+    means: list[float | None]
     tied: list[str]
     method: str
     reason: str | None
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of `compare`; ``title`` names the sides and the options that differ."""
+    """The result of `compare`; ``title`` names the sides and ``other_options``, which differ."""
 
     schema_version: int
     package_version: str
@@ -157,6 +159,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     benchmark_files: dict[str, str]
     title: str
+    other_options: list[str]
     sides: list[SideFacts]
     values: list[SideValue]
     differences: list[SideDifference]
@@ -253,14 +256,15 @@ def compare_sides(sides: Sequence[Side]) -> Comparison:
             if len(sides) > 2:
                 rankings.append(_ranking(made, question))
     first = sides[0].runs[0].model
-    different = different_options(sides)
+    other = list(_other_options(different_options(sides)))
     return Comparison(
         schema_version=SCHEMA_VERSION,
         package_version=__version__,
         scoring_code=first.provenance.scoring_code,
         benchmark=first.provenance.benchmark,
         benchmark_files=benchmark_files(sides[0].runs[0]),
-        title=_title(sides, different),
+        title="; ".join([_title(sides), *other]),
+        other_options=other,
         sides=[_facts(side) for side in sides],
         values=[*_headline_values(sides), *_custom_values(sides)],
         differences=differences,
@@ -464,8 +468,7 @@ def _ranking(made: _Table, question: Question) -> SideRanking:
     """The order of three or more sides, and which are not told from the best."""
     letters, pairs = made.letters, list(combinations(made.letters, 2))
     means = {s: crossed_table(made.by_side[s]).mean for s in letters}
-    order = sorted(letters, key=lambda s: -np.inf if means[s] is None else -(means[s] or 0.0))
-    order = [s for s in order if means[s] is not None] + [s for s in letters if means[s] is None]
+    order = sorted(letters, key=lambda s: (means[s] is None, -(means[s] or 0.0)))
     tied, reason, method = set(order), None, HOLM
     digests = made.shared_training(letters)
     untested = [verdict for verdict in question.verdicts if verdict.word is Word.NOT_TESTED]
@@ -474,6 +477,7 @@ def _ranking(made: _Table, question: Question) -> SideRanking:
     elif digests:
         group = tie_group(np.array([made.of_training(s, digests) for s in letters]))
         order = [letters[i] for i in group.order]
+        means = dict(zip(letters, group.means, strict=True)) if group.means else means
         tied, reason, method = {letters[i] for i in group.tied}, group.reason, STUDENTISED_RANGE
     else:
         tied -= {s for s in order[1:] if _better(order[0], s, pairs, question.verdicts)}
@@ -482,6 +486,7 @@ def _ranking(made: _Table, question: Question) -> SideRanking:
         label=metric_label(made.metric.name),
         split=made.metric.split,
         order=order,
+        means=[means[s] for s in order],
         tied=[s for s in order if s in tied],
         method=method,
         reason=reason,
@@ -516,17 +521,17 @@ def _facts(side: Side) -> SideFacts:
     )
 
 
-def _title(sides: Sequence[Side], different: Mapping[str, Mapping[str, str]]) -> str:
-    """The sides, and the options that differ."""
-    if len(sides) <= 3:
-        names = [f"{side.name} ({side.letter})" for side in sides]
-        title = ", ".join(names[:-1]) + " and " + names[-1]
-    else:
-        title = f"{len(sides)} sides, {sides[0].letter} to {sides[-1].letter}"
+def _title(sides: Sequence[Side]) -> str:
+    if len(sides) > 3:
+        return f"{len(sides)} sides, {sides[0].letter} to {sides[-1].letter}"
+    return _and([f"{side.name} ({side.letter})" for side in sides])
+
+
+def _other_options(different: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """The options that differ, with the value of each side."""
     for option, values in different.items():
         shown = ", ".join(f"{value} ({letter})" for letter, value in values.items())
-        title += f"; {OPTION_LABELS[option]}: {shown}"
-    return title
+        yield f"{OPTION_LABELS[option]}: {shown}"
 
 
 def _notes(

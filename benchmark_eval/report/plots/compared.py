@@ -37,14 +37,14 @@ def differences(result: Comparison) -> Figure:
         _panel(panel, rows)
     note = (
         "Bars: 95 % intervals, not corrected for the number of tests. Filled marker: a verdict "
-        "(Holm, p < 0.05); hollow: inconclusive; cross: not tested."
+        "(Holm, p < 0.05); hollow: inconclusive; cross: not tested. Panels differ in scale."
     )
     if any(len(rows) < _n_pairs(result) for _, rows in groups):
         note += " Only the differences to the best side of each metric are shown."
     lines = textwrap.wrap(note, _NOTE_WIDTH)
     for side in result.sides:
         lines.append(f"{side.letter}: {_short(side.name)}")
-    figures.headings(figure, _short(_title(result)), [], "\n".join(lines))
+    figures.headings(figure, textwrap.shorten(_title(result), 110), [], "\n".join(lines))
     return figure
 
 
@@ -53,9 +53,11 @@ def _n_pairs(result: Comparison) -> int:
 
 
 def _title(result: Comparison) -> str:
+    """What is shown, and the options that differ."""
+    what = f"Differences between {len(result.sides)} sides, paired by species"
     if len(result.sides) == 2:
-        return "Difference A \N{MINUS SIGN} B, paired by species"
-    return f"Differences between {len(result.sides)} sides, paired by species"
+        what = "Difference A \N{MINUS SIGN} B, paired by species"
+    return "; ".join([what, *result.other_options])
 
 
 def _shown(rows: Sequence[SideDifference], result: Comparison) -> list[SideDifference]:
