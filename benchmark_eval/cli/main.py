@@ -33,6 +33,7 @@ COMMANDS = {
     "check": "Find every problem in benchmark, manifest, config and predictions.",
     "evaluate": "Score one model on the splits of the benchmark.",
     "aggregate": "Aggregate the summaries of a sweep into tables and a report.",
+    "compare": "Compare models or conditions, also of other sweeps.",
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
     "run": "Run the workflow of this package with Snakemake.",

@@ -48,6 +48,7 @@ class Reason(StrEnum):
     FEW_SPECIES = "fewer than 3 species"
     SPECIES_LEFT_OUT = "more than 10 % of the species left out"
     IDENTICAL_RUNS = "seeds with the same prediction file"
+    OTHER_OPTIONS = "evaluated with other options"
     NO_VARIATION = "no variation"
     AT_BOUND = "exactly 0 or 1"
     FEW_IMAGES = "fewer than 10 images"
