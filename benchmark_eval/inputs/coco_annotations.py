@@ -353,7 +353,7 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
         problems.add(
             "annotation-box",
             show(raw.boxes[row].tolist()),
-            "finite x, y, w, h in px with w, h >= 0",
+            "x, y, w, h in px, finite like x + w, y + h and the area, with w, h >= 0",
             record=f"annotation {raw.annotation_ids[row]}",
             field="bbox",
         )
