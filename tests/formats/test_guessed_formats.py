@@ -308,3 +308,37 @@ def test_clipping_is_advised_only_where_it_is_the_likely_cure(convert, tmp_path,
     found = convert(lay_file(tmp_path / "r.json", records))
     assert said in found
     assert unsaid not in found
+
+
+# --- images only ----------------------------------------------------------------------------------
+
+
+def test_a_coco_file_without_annotations_to_predict_on(tmp_path):
+    """The images of a split with the training categories, for frameworks that need a COCO file."""
+    split = coco({}, {})
+    split["categories"] = [{"id": 5, "name": "An unseen species"}]
+    train = {"images": [], "annotations": [],
+             "categories": [{"id": 9, "name": "B"}, {"id": 3, "name": "A"}]}  # fmt: skip
+    source = lay_file(tmp_path / "semantic_ood.json", split)
+    trained = lay_file(tmp_path / "train.json", train)
+    args = (
+        source,
+        tmp_path / "images.json",
+        "--to",
+        "coco",
+        "--images-only",
+        "--to-names",
+        trained,
+    )
+    result = run(*args)
+    assert result.exception is None, result.exception
+    written = json.loads((tmp_path / "images.json").read_text())
+    assert written == {
+        "images": [{"id": 1, "file_name": "beetle-a.jpg", "width": 1000, "height": 500}],
+        "annotations": [],
+        "categories": [{"id": 3, "name": "A"}, {"id": 9, "name": "B"}],
+    }
+    assert "not carried over: boxes (images only): 2" in result.output
+    assert run(source, tmp_path / "own.json", *args[2:5]).exception is None
+    own = json.loads((tmp_path / "own.json").read_text())
+    assert (own["annotations"], own["categories"]) == ([], split["categories"])
