@@ -342,3 +342,13 @@ def test_a_coco_file_without_annotations_to_predict_on(tmp_path):
     assert run(source, tmp_path / "own.json", *args[2:5]).exception is None
     own = json.loads((tmp_path / "own.json").read_text())
     assert (own["annotations"], own["categories"]) == ([], split["categories"])
+
+
+def test_a_subfolder_of_the_source_is_no_target(tmp_path):
+    """The next run would read it."""
+    source = lay(tmp_path / "x", {"a.txt": "Ips typographus 0.9 1 1 2 2\n"})
+    for target in (source / "again", source / "a" / "b"):
+        result = run(source, target, "--to", "xyxy-text")
+        assert isinstance(result.exception, UsageError)
+        assert "input folder" in str(result.exception)
+        assert not target.exists()

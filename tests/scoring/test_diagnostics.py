@@ -381,6 +381,28 @@ def test_each_warning_fires_on_its_mistake(tree, tmp_path, name):
     assert words in found[kinds[0]][0]
 
 
+def test_numbers_of_file_names_instead_of_image_ids_are_reported(tree, tmp_path):
+    """Images 000123.jpg with other ids; detectors that keep stems as numbers write 123."""
+    _, directory, model = tree
+    shutil.copytree(directory, tmp_path / "b")
+    path = tmp_path / "b/detection/annotations_coco/iid_test.json"
+    content = json.loads(path.read_text())
+    ids = [image["id"] for image in content["images"]]
+    number = dict(zip(ids, np.random.default_rng(0).permutation(ids).tolist(), strict=True))
+    for image in content["images"]:
+        image["file_name"] = f"{number[image['id']]:06d}.jpg"
+    path.write_text(json.dumps(content))
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    for record in records:
+        record["image_id"] = number[record["image_id"]]
+    (tmp_path / "iid_test_predictions.json").write_text(json.dumps(records))
+    benchmark = load_benchmark(tmp_path / "b")
+    save_index(benchmark, tmp_path / "index.npz")
+    for source in (benchmark, read_index(tmp_path / "index.npz")):
+        (text,) = fired(evidence(source, tmp_path, "iid_test"))["image positions"]
+        assert "if image_id is the number in the file name: likely numbers of file names" in text
+
+
 def test_a_warning_explained_by_a_more_specific_one_is_omitted(tree, tmp_path):
     for name, kinds in (("corners", ["box layout"]), ("ids from 0", ["shifted ids"])):
         split, plant, fire, _ = PLANTS[name]
