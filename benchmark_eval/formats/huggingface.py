@@ -51,6 +51,8 @@ class _Arrays(msgspec.Struct):
     boxes: list[tuple[float, float, float, float]]
     image_id: Id | str | None = None
     file_name: str | None = None
+    masks: Any = None
+    keypoints: Any = None
 
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
@@ -118,6 +120,10 @@ def _add(parsed: Parsed, key: str | int, arrays: _Arrays, problems: Problems) ->
     columns = zip(arrays.labels, arrays.boxes, arrays.scores, strict=True)
     for at, (label, box, score) in enumerate(columns):
         parsed.add(image, label, box, score, record=at)
+    if arrays.masks is not None:
+        parsed.skipped["masks (segmentation)"] += len(arrays.boxes)
+    if arrays.keypoints is not None:
+        parsed.skipped["keypoints"] += len(arrays.boxes)
 
 
 def from_arrays(

@@ -256,6 +256,17 @@ def test_keypoints_and_masks_of_coco_are_counted(tmp_path):
     assert "not carried over: masks (segmentation): 2\n" in result.output
 
 
+def test_masks_and_keypoints_of_torchvision_are_counted(convert, tmp_path):
+    """The output of Mask R-CNN and Keypoint R-CNN by image id."""
+    output = {"boxes": [[1, 1, 21, 21]] * 2, "labels": [3, 3], "scores": [0.9, 0.8]}
+    more = {**output, "masks": [[[1]], [[1]]], "keypoints": [[[1, 1, 1]]] * 2}
+    source = lay_file(tmp_path / "t.json", {"11": more, "12": output})
+    records, report = convert(source, "--class-ids")
+    assert [(r["image_id"], r["category_id"]) for r in records] == [(11, 3)] * 2 + [(12, 3)] * 2
+    assert "not carried over: masks (segmentation): 2" in report
+    assert "not carried over: keypoints: 2" in report
+
+
 # --- options ------------------------------------------------------------------------------------
 
 
