@@ -57,7 +57,7 @@ class _Arrays(msgspec.Struct):
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read detections by image."""
-    parsed = Parsed("corners", text_numbers=True, convention=Convention(stated_by=("mapping",)))
+    parsed = Parsed("corners", text_numbers=True, convention=Convention(stated_by=("id2label",)))
     data = json_files.read_bytes(path, problems, EXPECTED)
     if data is None:
         return parsed
@@ -135,7 +135,7 @@ def from_arrays(
     including tensors on the CPU. ``source`` names the data in messages. Raises InputError with
     every problem.
     """
-    parsed = Parsed("corners", convention=Convention(stated_by=("mapping",)))
+    parsed = Parsed("corners", convention=Convention(stated_by=("id2label",)))
     problems = Problems(source, most=MAX_LISTED)
     for key, entry in results.items():
         missing = [name for name in ("scores", "labels", "boxes") if name not in entry]
