@@ -18,7 +18,7 @@ from benchmark_eval.core.duplicate_keys import duplicates_in_coco
 from benchmark_eval.core.json_values import plain_json, show
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent, file_sha256, read_input, unreadable
-from benchmark_eval.core.text import counted, some_of
+from benchmark_eval.core.text import counted, nfc, some_of
 from benchmark_eval.inputs.benchmark import is_stray
 from benchmark_eval.inputs.benchmark_reader import Survey
 from benchmark_eval.inputs.coco_annotations import RawSplit
@@ -47,6 +47,9 @@ _DIGEST_COLUMNS = ("sha256", "sha-256", "sha_256", "sha256_digest", "digest", "c
 
 class _Image(msgspec.Struct):
     id: Any = None
+    file_name: Any = None
+    width: Any = None
+    height: Any = None
     source_image_uuid: Any = None
     license_name: Any = None
 
@@ -67,6 +70,7 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
     origins = dict(_origins(directory, survey.raws, duplicates))
     yield from duplicates
     yield from _shared_origins(origins)
+    yield from _shared_file_names(origins)
     yield from _listed_files(directory, survey)
     for raw in survey.raws:
         yield from _image_sizes(raw)
@@ -162,6 +166,42 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
                 f"{field} of each {noun}, to compare the splits",
                 field=field,
             )
+
+
+def _shared_file_names(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
+    """Images of equal name and size in two splits that have no common ``source_image_uuid``.
+
+    Names that are only a number are not compared: they usually count the images of each split.
+    """
+    for (first, one), (second, other) in itertools.combinations(origins.items(), 2):
+        known = {_name_and_size(image): image for image in reversed(one.images)}
+        shared = [
+            image
+            for image in other.images
+            if isinstance(image.file_name, str)
+            and not PurePosixPath(image.file_name).stem.isdigit()
+            and (twin := known.get(_name_and_size(image))) is not None
+            and (
+                image.source_image_uuid is None or image.source_image_uuid != twin.source_image_uuid
+            )
+        ]
+        if shared:
+            names = some_of([f"{image.file_name!r}" for image in shared], _SHOWN)
+            yield Problem(
+                "file-name-in-two-splits",
+                second,
+                f"{counted(len(shared), 'image')} with the name and size of an image of {first}: "
+                f"{names}",
+                "images that are in one split only",
+                f"image {shared[0].id}",
+                "file_name",
+                "overlapping splits: models would be tested on training data; or different "
+                "photographs with equal names",
+            )
+
+
+def _name_and_size(image: _Image) -> tuple[str, ...]:
+    return (nfc(str(image.file_name)), str(image.width), str(image.height))
 
 
 def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:

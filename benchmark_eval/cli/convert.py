@@ -47,7 +47,7 @@ _PATH = click.Path(path_type=Path)
     "--from",
     "from_format",
     type=click.Choice(FORMAT_NAMES),
-    help="Format of SOURCE. Detected from its content if not given.",
+    help="Format of SOURCE. Guessed from its content, and stated in the report, if not given.",
 )
 @click.option(
     "--benchmark-dir",

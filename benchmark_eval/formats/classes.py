@@ -72,6 +72,8 @@ def read_class_names(path: str | Path) -> ClassNames:
         tree = next((tree[k] for k in ("names", "id2label", "categories") if k in tree), tree)
         _check_keys(tree, problems)
     kind, numbers, names = _numbers_and_names(tree, problems)
+    if kind == "mapping" and isinstance(whole, dict) and tree is whole.get("id2label"):
+        kind = "id2label"
     stated = whole.get("nc") if isinstance(whole, dict) and kind != "coco" else None
     if stated is not None and names and stated != len(names):
         found = f"nc: {show(stated)} and {counted(len(names), 'name')}"

@@ -30,6 +30,7 @@ from benchmark_eval.formats.images import (
 from benchmark_eval.formats.options import ClassNames, Frame, ImageNumbers, Options, Outside
 from benchmark_eval.formats.registry import BENCHMARK, FORMATS, Format
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Classes, PixelRule
+from benchmark_eval.formats.text_files import label_files
 from benchmark_eval.formats.yolo import CLASSES
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.input_files import benchmark_inputs
@@ -411,8 +412,9 @@ def convert_annotations(
         targets = [Path(target) / f"{split}_predictions.json" for split in split_names]
     else:
         targets = [Path(target)]
-    inputs = _inputs(source, split_names, images_dir, benchmark_dir, names, to_names)
     target_format = _format("coco-results" if to_format == BENCHMARK else to_format)
+    suffix = target_format.suffix
+    inputs = _inputs(source, split_names, images_dir, benchmark_dir, suffix, names, to_names)
     with _prepared(targets, target_format, inputs, force=force) as places:
         categories = None if benchmark_dir is None else load_benchmark(benchmark_dir).categories
         options = Options(
@@ -470,15 +472,24 @@ def _inputs(
     splits: Sequence[str | None],
     images_dir: str | Path | None,
     benchmark_dir: str | Path | None,
+    suffix: str,
     *others: str | Path | None,
 ) -> list[Input]:
-    """The files that a conversion reads, which its target must not replace."""
+    """The files that a conversion reads, which its target must not replace.
+
+    If the source has files with the ``suffix`` of the target, its subfolders are no targets either:
+    the next run would read them.
+    """
     files: list[Input] = [other for other in others if other is not None]
     if benchmark_dir is not None:
         files += benchmark_inputs(benchmark_dir)
     for split in splits:
         path = _fill_split(source, split)
-        files.append(Listing(path, SUFFIXES_READ) if path.is_dir() else path)
+        if path.is_dir():
+            below = bool(label_files(path, suffix))
+            files.append(Listing(path, SUFFIXES_READ, below=below))
+        else:
+            files.append(path)
         if images_dir is not None:
             files.append(Listing(_fill_split(images_dir, split), tuple(sorted(IMAGE_SUFFIXES))))
     return files

@@ -51,11 +51,13 @@ class _Arrays(msgspec.Struct):
     boxes: list[tuple[float, float, float, float]]
     image_id: Id | str | None = None
     file_name: str | None = None
+    masks: Any = None
+    keypoints: Any = None
 
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read detections by image."""
-    parsed = Parsed("corners", text_numbers=True, convention=Convention(stated_by=("mapping",)))
+    parsed = Parsed("corners", text_numbers=True, convention=Convention(stated_by=("id2label",)))
     data = json_files.read_bytes(path, problems, EXPECTED)
     if data is None:
         return parsed
@@ -118,6 +120,10 @@ def _add(parsed: Parsed, key: str | int, arrays: _Arrays, problems: Problems) ->
     columns = zip(arrays.labels, arrays.boxes, arrays.scores, strict=True)
     for at, (label, box, score) in enumerate(columns):
         parsed.add(image, label, box, score, record=at)
+    if arrays.masks is not None:
+        parsed.skipped["masks (segmentation)"] += len(arrays.boxes)
+    if arrays.keypoints is not None:
+        parsed.skipped["keypoints"] += len(arrays.boxes)
 
 
 def from_arrays(
@@ -129,7 +135,7 @@ def from_arrays(
     including tensors on the CPU. ``source`` names the data in messages. Raises InputError with
     every problem.
     """
-    parsed = Parsed("corners", convention=Convention(stated_by=("mapping",)))
+    parsed = Parsed("corners", convention=Convention(stated_by=("id2label",)))
     problems = Problems(source, most=MAX_LISTED)
     for key, entry in results.items():
         missing = [name for name in ("scores", "labels", "boxes") if name not in entry]

@@ -14,8 +14,9 @@ Frame = Literal["upright", "stored"]
 """Frame of an image with an EXIF orientation: as displayed, or as its pixels are stored."""
 
 
-NamesKind = Literal["list", "mapping", "coco"]
-"""Kind of a names file: a list, a mapping from numbers (data.yaml, id2label), COCO categories."""
+NamesKind = Literal["list", "mapping", "id2label", "coco"]
+"""Kind of a names file: a list, a mapping from numbers (data.yaml), that of a Hugging Face config,
+COCO categories."""
 ImageNumbers = Literal["ids", "names"]
 """Meaning of a number in place of an image: its id, or the number in its file name."""
 

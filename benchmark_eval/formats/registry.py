@@ -60,6 +60,7 @@ class Format:
     module: _Module
     traits: tuple[Trait, ...]
     also_reads: Literal["file", "folder"] | None = None
+    suffix: str = ".json"
 
     def supports(self, trait: Trait) -> bool:
         """Whether the format can represent ``trait``."""
@@ -79,7 +80,7 @@ _TABLE = (
     Format("ultralytics-results", "Ultralytics Results.to_json()", "folder", ultralytics_results,
            ("scores", "empty images", "class texts", "image numbers"), also_reads="file"),
     Format("yolo", "YOLO text (Ultralytics save_txt)", "folder", yolo,
-           ("scores", "no scores", "empty images", "numbers")),
+           ("scores", "no scores", "empty images", "numbers"), suffix=".txt"),
     Format("huggingface", "Hugging Face detections by image", "file", huggingface,
            ("scores", "full names", "empty images", "class texts", "image numbers")),
     Format("coco", "COCO annotations", "file", coco,
@@ -87,14 +88,14 @@ _TABLE = (
             "ignored detections")),
     Format("voc-xml", "Pascal VOC XML", "folder", voc_xml,
            ("no scores", "full names", "sizes", "empty images", "ignored", "corners",
-            "class texts")),
+            "class texts"), suffix=".xml"),
     Format("darkflow", "darkflow JSON", "folder", darkflow,
            ("scores", "no scores", "empty images", "corners", "class texts")),
     Format("xyxy-text", "text files of benchmark-eval map", "folder", xyxy_text,
            ("scores", "no scores", "empty images", "ignored", "corners",
-            "class texts")),
+            "class texts"), suffix=".txt"),
     Format("xywh-text", "text files with left, top, width, height", "folder", xywh_text,
-           ("scores", "no scores", "empty images", "ignored", "class texts")),
+           ("scores", "no scores", "empty images", "ignored", "class texts"), suffix=".txt"),
 )
 # fmt: on
 

@@ -31,7 +31,7 @@ def read_lines(
     kinds: list[Kind] = ["detections", "ground truth"]
     if options.scores is not None:
         kinds = ["detections" if options.scores else "ground truth"]
-    files = label_files(folder, ".txt")
+    files = list(dict(label_files(folder, ".txt", problems)).items())
     sized = layout == "xywh"
     readings = [(kind, *read_boxes(folder, kind, files=files, sized=sized)) for kind in kinds]
     valid = [reading for reading in readings if not reading[2]]

@@ -256,6 +256,17 @@ def test_keypoints_and_masks_of_coco_are_counted(tmp_path):
     assert "not carried over: masks (segmentation): 2\n" in result.output
 
 
+def test_masks_and_keypoints_of_torchvision_are_counted(convert, tmp_path):
+    """The output of Mask R-CNN and Keypoint R-CNN by image id."""
+    output = {"boxes": [[1, 1, 21, 21]] * 2, "labels": [3, 3], "scores": [0.9, 0.8]}
+    more = {**output, "masks": [[[1]], [[1]]], "keypoints": [[[1, 1, 1]]] * 2}
+    source = lay_file(tmp_path / "t.json", {"11": more, "12": output})
+    records, report = convert(source, "--class-ids")
+    assert [(r["image_id"], r["category_id"]) for r in records] == [(11, 3)] * 2 + [(12, 3)] * 2
+    assert "not carried over: masks (segmentation): 2" in report
+    assert "not carried over: keypoints: 2" in report
+
+
 # --- options ------------------------------------------------------------------------------------
 
 
@@ -308,3 +319,47 @@ def test_clipping_is_advised_only_where_it_is_the_likely_cure(convert, tmp_path,
     found = convert(lay_file(tmp_path / "r.json", records))
     assert said in found
     assert unsaid not in found
+
+
+# --- images only ----------------------------------------------------------------------------------
+
+
+def test_a_coco_file_without_annotations_to_predict_on(tmp_path):
+    """The images of a split with the training categories, for frameworks that need a COCO file."""
+    split = coco({}, {})
+    split["categories"] = [{"id": 5, "name": "An unseen species"}]
+    train = {"images": [], "annotations": [],
+             "categories": [{"id": 9, "name": "B"}, {"id": 3, "name": "A"}]}  # fmt: skip
+    source = lay_file(tmp_path / "semantic_ood.json", split)
+    trained = lay_file(tmp_path / "train.json", train)
+    args = (
+        source,
+        tmp_path / "images.json",
+        "--to",
+        "coco",
+        "--images-only",
+        "--to-names",
+        trained,
+    )
+    result = run(*args)
+    assert result.exception is None, result.exception
+    written = json.loads((tmp_path / "images.json").read_text())
+    assert written == {
+        "images": [{"id": 1, "file_name": "beetle-a.jpg", "width": 1000, "height": 500}],
+        "annotations": [],
+        "categories": [{"id": 3, "name": "A"}, {"id": 9, "name": "B"}],
+    }
+    assert "not carried over: boxes (images only): 2" in result.output
+    assert run(source, tmp_path / "own.json", *args[2:5]).exception is None
+    own = json.loads((tmp_path / "own.json").read_text())
+    assert (own["annotations"], own["categories"]) == ([], split["categories"])
+
+
+def test_a_subfolder_of_the_source_is_no_target(tmp_path):
+    """The next run would read it."""
+    source = lay(tmp_path / "x", {"a.txt": "Ips typographus 0.9 1 1 2 2\n"})
+    for target in (source / "again", source / "a" / "b"):
+        result = run(source, target, "--to", "xyxy-text")
+        assert isinstance(result.exception, UsageError)
+        assert "input folder" in str(result.exception)
+        assert not target.exists()

@@ -74,6 +74,16 @@ def test_id2label_without_gaps_needs_no_option(convert, tmp_path):
     assert convert(source, "--names", names)[0] == [8, 3]
 
 
+def test_labels_of_torchvision_are_not_read_by_the_numbers_of_data_yaml(convert, tmp_path):
+    """The same shape as Hugging Face, but label 0 is the background."""
+    yaml = "names:\n" + "".join(f"  {n}: {name}\n" for n, name in enumerate(SPECIES))
+    names = lay_file(tmp_path / "data.yaml", yaml)
+    source = lay_file(tmp_path / "t.json", {"11": labelled(1, 2)["beetle-a.jpg"]})
+    said = convert(source, "--names", names)
+    assert "which may start at 0 or at 1 (2 is 'Ips typographus' or 'Hylastes opacus')" in said
+    assert convert(source, "--names", names, "--first-class", "1")[0] == [7, 8]
+
+
 @pytest.mark.parametrize("numbers", [(1, 3, 4, 5), (10, 20, 30, 40)])
 @pytest.mark.parametrize("format_name", ["coco-results", "detectron2", "mmdetection"])
 def test_results_with_a_coco_file_of_the_model_are_read_by_its_ids(
