@@ -52,6 +52,7 @@ CSV_COLUMNS = (
     "n_species",
     "n_seeds",
     "n_left_out",
+    "share_a_higher",
     "paired_by",
     "p",
     "p_holm",
@@ -450,11 +451,12 @@ def _csv_rows(result: Comparison) -> Iterator[tuple[object, ...]]:
         yield (
             "value", v.metric, v.split, v.side, names[v.side], None, None, v.mean, v.ci95_low,
             v.ci95_high, v.covers, v.n_species, v.n_models, None, None, None, None, None, None,
-            v.reason,
+            None, v.reason,
         )  # fmt: skip
     for d in result.differences:
         yield (
             "difference", d.metric, d.split, d.a, names[d.a], d.b, names[d.b], d.a_minus_b,
-            d.ci95_low, d.ci95_high, d.covers, d.n_species, d.n_seeds, d.n_left_out, d.paired_by,
+            d.ci95_low, d.ci95_high, d.covers, d.n_species, d.n_seeds, d.n_left_out,
+            d.share_a_higher, d.paired_by,
             d.p, d.p_holm, d.n_tests, d.verdict, d.reason,
         )  # fmt: skip

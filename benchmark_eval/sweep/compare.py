@@ -40,7 +40,7 @@ from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE, SPLIT_LABEL
 from benchmark_eval.sweep.comparison_rows import METRICS, OOD_RECALL, Metric
 from benchmark_eval.sweep.curve_intervals import limits
 from benchmark_eval.sweep.custom_metrics import PREFIX, load_custom_metrics
-from benchmark_eval.sweep.paired import difference_intervals
+from benchmark_eval.sweep.paired import difference_intervals, probability_higher
 from benchmark_eval.sweep.sides import (
     OPTION_LABELS,
     Run,
@@ -109,7 +109,8 @@ class SideDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The mean difference of side ``a`` minus side ``b``, and the verdict on it.
 
     The interval is the plain 95 % one; ``p_holm`` is adjusted for the ``n_tests`` tests of the
-    metric. ``reason`` says why nothing was tested.
+    metric. ``share_a_higher`` is the fraction of species on which ``a`` has the higher mean, ties
+    counted as half: descriptive. ``reason`` says why nothing was tested.
     """
 
     metric: str
@@ -125,6 +126,7 @@ class SideDifference(msgspec.Struct, frozen=True, kw_only=True):
     n_species: int
     n_seeds: int
     n_left_out: int
+    share_a_higher: float | None
     p: float | None
     p_holm: float | None
     n_tests: int
@@ -211,19 +213,20 @@ def compare(*sides: str | Path, custom_metrics: str | Path | None = None) -> Com
     >>> from benchmark_eval import compare, evaluate_to_files, make_synthetic
     >>> folder = tempfile.TemporaryDirectory()
     >>> made = make_synthetic(folder.name, scale=0.005)
-    >>> for name in ("alder_gu_kall_s0", "birch_gu_kall_s0"):
+    >>> for name, iou in (("loose", 0.5), ("strict", 0.75)):
     ...     _ = evaluate_to_files(
     ...         benchmark=made.benchmark_dir,
-    ...         predictions_dir=made.predictions_dir / name,
+    ...         predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
     ...         output_dir=f"{folder.name}/{name}",
     ...         model_name=name,
+    ...         iou=iou,
     ...     )
-    >>> result = compare(f"{folder.name}/alder_gu_kall_s0", f"{folder.name}/birch_gu_kall_s0")
-    >>> for row in result.differences:
-    ...     print(row.split, row.a, row.b, row.verdict, f"({row.reason})")
-    iid_test A B not tested (fewer than 3 seeds)
-    inat_test A B not tested (fewer than 3 seeds)
-    semantic_ood A B not tested (fewer than 3 seeds)
+    >>> result = compare(f"{folder.name}/loose", f"{folder.name}/strict")
+    >>> print(result.title)
+    loose (A) and strict (B); localisation IoU: 0.5 (A), 0.75 (B)
+    >>> row = result.differences[0]
+    >>> print(f"{row.label}, {row.split}: {row.verdict} ({row.reason})")
+    AP@[.5:.95], iid_test: not tested (no variation)
     >>> folder.cleanup()
     """
     custom = None if custom_metrics is None else load_custom_metrics(custom_metrics)
@@ -452,6 +455,7 @@ def _difference_rows(
             n_species=found.n_species or 0,
             n_seeds=found.n_seeds,
             n_left_out=found.n_left_out,
+            share_a_higher=probability_higher(made.by_side[a], made.by_side[b]),
             p=verdict.p,
             p_holm=verdict.p_holm,
             n_tests=question.n_tests,
