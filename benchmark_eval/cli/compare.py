@@ -68,5 +68,6 @@ def command(
         from benchmark_eval.report.plots.compared import differences
 
         inputs = [run.path for side in read for run in side.runs]
+        inputs += [custom_metrics] if custom_metrics is not None else []
         draw_to(plot, lambda: differences(result), inputs=inputs, force=force)
     say_text(render(result, "json" if as_json else kind or "text"))
