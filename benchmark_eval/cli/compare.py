@@ -52,7 +52,7 @@ def command(
     A verdict needs three seeds of each side.
     """
     from benchmark_eval.report.comparison import render
-    from benchmark_eval.report.draw import draw_to, plot_format
+    from benchmark_eval.report.draw_one import draw_to, plot_format
     from benchmark_eval.sweep.compare import compare_sides
     from benchmark_eval.sweep.custom_metrics import load_custom_metrics
     from benchmark_eval.sweep.sides import read_sides

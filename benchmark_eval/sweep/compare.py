@@ -35,6 +35,7 @@ from benchmark_eval.core.intervals import (
     without_interval,
 )
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.text import some_of
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE, SPLIT_LABEL
 from benchmark_eval.sweep.comparison_rows import METRICS, OOD_RECALL, Metric
@@ -566,11 +567,9 @@ def _notes(
             if unknown
             else "the training annotations differ"
         )
-        pairs = _and([f"{a} and {b}" for a, b in sorted(unpaired)][:3])
-        more = "" if len(unpaired) <= 3 else f" and {len(unpaired) - 3} more pairs"
+        pairs = some_of([f"{a} - {b}" for a, b in sorted(unpaired)], 3)
         yield (
-            f"Seeds are not paired between {pairs}{more} ({why}): the variances over seeds of both "
-            "sides add."
+            f"Seeds are not paired in {pairs} ({why}): the variances over seeds of both sides add."
         )
     for side in sides:
         for split in splits:
