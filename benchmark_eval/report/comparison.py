@@ -14,7 +14,7 @@ from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.intervals import Covers
 from benchmark_eval.core.text import counted, visible
 from benchmark_eval.report import markdown
-from benchmark_eval.report.markdown import MISSING, number, signed
+from benchmark_eval.report.markdown import MISSING
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.compare import (
     STUDENTISED_RANGE,
@@ -74,6 +74,16 @@ def render(result: Comparison, kind: Format = "text") -> str:
 
 
 # ------------------------------------------------------------------ cells
+
+
+def number(value: float | None) -> str:
+    """A value with three decimals."""
+    return MISSING if value is None else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign and three decimals; 0 without a minus."""
+    return MISSING if value is None else f"{0.0 if abs(value) < 0.0005 else value:+.3f}"
 
 
 def interval(low: float | None, high: float | None, show: Callable[[float | None], str]) -> str:
