@@ -340,18 +340,24 @@ def _failures(evaluation: Evaluation) -> Iterator[str]:
             cells.append(_error_cell(found) if isinstance(found, ErrorCount) else "-")
         if set(cells) != {"-"}:
             yield _table(label, cells)
-    if any(not r.decomposition.is_species_meaningful for r in splits.values()):
+    nameless = [
+        SPLIT_LABEL[split]
+        for split, result in splits.items()
+        if not result.decomposition.is_species_meaningful
+    ]
+    if nameless:
         yield from _wrapped(
-            "-: names are ignored where no species can be identified; correct means detected.",
+            f"Names are ignored on {' and '.join(nameless)} (-): correct means detected.",
             "  ", "",
         )  # fmt: skip
     yield from _wrapped(
         f"Poor box: an IoU below {evaluation.config.iou_threshold:g}, but at least 0.1, with a "
-        "specimen. Duplicate: of a specimen that is already detected. Background: on no specimen.",
+        "specimen. Duplicate: of a specimen that is already detected. Background: an IoU below "
+        "0.1 with every specimen.",
         "  ", "",
     )  # fmt: skip
-    most = [f"{SPLIT_LABEL[split]} {_most_frequent_error(r)}" for split, r in splits.items()]
-    yield from _wrapped(f"Most frequent error: {'; '.join(most)}.", "  ", "")
+    most = [f"{SPLIT_LABEL[split]}: {_most_frequent_error(r)}" for split, r in splits.items()]
+    yield from _wrapped(f"Most frequent errors. {'; '.join(most)}.", "  ", "")
 
 
 def _most_frequent_error(result: SplitEvaluation) -> str:

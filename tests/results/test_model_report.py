@@ -367,3 +367,19 @@ def test_long_and_hostile_names():
     text = render_text(with_split(result, "iid_test", per_species=scores))
     assert text.replace("\n", "").isprintable()
     assert max(map(len, text.split("\n"))) < WIDTH + 10
+
+
+def test_the_most_frequent_error_and_its_tie(real):
+    # every type of error occurs once at the operating confidence
+    text = report(evaluation("m", 0.5))
+    tied = "poor box and duplicate and background and missed specimen, 1 of 4 each, tied"
+    assert f"unseen species: {tied}" in text
+    result, printed, _ = real
+    mistakes = {
+        label: getattr(result.per_split["inat_test"].errors, key).n_operating
+        for label, key in ERRORS.items()
+        if key != "correct"
+    }
+    most = max(mistakes, key=lambda label: mistakes[label])
+    total = sum(mistakes.values())
+    assert f"field photographs: {most}, {mistakes[most]} of {total}" in flat(printed)
