@@ -554,6 +554,11 @@ def _notes(
             "and there is no verdict: another seed of the same method could turn the difference "
             f"around. For a verdict, give at least {MIN_SEEDS} seeds of each side."
         )
+        if len(single) == len(sides) > 2:
+            yield (
+                "If some of these are seeds of one method, they should be one side: put the "
+                "pattern of their names in quotes, or give their arguments the same NAME=."
+            )
     if few:
         yield (
             f"{_and(few)} {'has' if len(few) == 1 else 'have'} fewer than {MIN_SEEDS} models, so "
@@ -565,7 +570,7 @@ def _notes(
         why = (
             f"the training annotations of {_and(unknown)} are unknown"
             if unknown
-            else "the training annotations differ"
+            else "their training annotations do not match one to one"
         )
         pairs = some_of([f"{a} - {b}" for a, b in sorted(unpaired)], 3)
         yield (
