@@ -52,7 +52,7 @@ def command(
     A verdict needs three seeds of each side.
     """
     from benchmark_eval.report.comparison import render
-    from benchmark_eval.report.draw import draw_to, plot_format
+    from benchmark_eval.report.draw_one import draw_to, plot_format
     from benchmark_eval.sweep.compare import compare_sides
     from benchmark_eval.sweep.custom_metrics import load_custom_metrics
     from benchmark_eval.sweep.sides import read_sides
@@ -68,5 +68,6 @@ def command(
         from benchmark_eval.report.plots.compared import differences
 
         inputs = [run.path for side in read for run in side.runs]
+        inputs += [custom_metrics] if custom_metrics is not None else []
         draw_to(plot, lambda: differences(result), inputs=inputs, force=force)
     say_text(render(result, "json" if as_json else kind or "text"))

@@ -14,7 +14,7 @@ from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.core.intervals import Covers
 from benchmark_eval.core.text import counted, visible
 from benchmark_eval.report import markdown
-from benchmark_eval.report.markdown import MISSING, number, signed
+from benchmark_eval.report.markdown import MISSING
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.compare import (
     STUDENTISED_RANGE,
@@ -52,6 +52,7 @@ CSV_COLUMNS = (
     "n_species",
     "n_seeds",
     "n_left_out",
+    "share_a_higher",
     "paired_by",
     "p",
     "p_holm",
@@ -73,6 +74,16 @@ def render(result: Comparison, kind: Format = "text") -> str:
 
 
 # ------------------------------------------------------------------ cells
+
+
+def number(value: float | None) -> str:
+    """A value with three decimals."""
+    return MISSING if value is None else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign and three decimals; 0 without a minus."""
+    return MISSING if value is None else f"{0.0 if abs(value) < 0.0005 else value:+.3f}"
 
 
 def interval(low: float | None, high: float | None, show: Callable[[float | None], str]) -> str:
@@ -450,11 +461,12 @@ def _csv_rows(result: Comparison) -> Iterator[tuple[object, ...]]:
         yield (
             "value", v.metric, v.split, v.side, names[v.side], None, None, v.mean, v.ci95_low,
             v.ci95_high, v.covers, v.n_species, v.n_models, None, None, None, None, None, None,
-            v.reason,
+            None, v.reason,
         )  # fmt: skip
     for d in result.differences:
         yield (
             "difference", d.metric, d.split, d.a, names[d.a], d.b, names[d.b], d.a_minus_b,
-            d.ci95_low, d.ci95_high, d.covers, d.n_species, d.n_seeds, d.n_left_out, d.paired_by,
+            d.ci95_low, d.ci95_high, d.covers, d.n_species, d.n_seeds, d.n_left_out,
+            d.share_a_higher, d.paired_by,
             d.p, d.p_holm, d.n_tests, d.verdict, d.reason,
         )  # fmt: skip

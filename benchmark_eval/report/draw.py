@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png")
-ALL_FORMATS = (*FORMATS, "pdf")
 _LOG = logging.getLogger(__name__)
 
 
@@ -31,37 +30,6 @@ def _painter(place: str, *arguments: str) -> Callable[[Aggregated], Figure]:
     module, function = place.split(".")
     paint = getattr(importlib.import_module(f"benchmark_eval.report.plots.{module}"), function)
     return lambda table: paint(table, *arguments)
-
-
-def plot_format(file: Path) -> str:
-    """The format of a plot by the suffix of its file; UsageError for others."""
-    kind = file.suffix.lower().removeprefix(".")
-    if kind not in ALL_FORMATS:
-        raise UsageError(
-            f"{file}: found the suffix {file.suffix!r}; expected "
-            f"{', '.join(f'.{name}' for name in ALL_FORMATS)}"
-        )
-    return kind
-
-
-def draw_to(
-    file: Path, paint: Callable[[], Figure], *, inputs: Iterable[Input] = (), force: bool = False
-) -> None:
-    """Draw one figure into a file whose suffix is its format.
-
-    ``paint`` is called in the style of this package. ``core.outputs.claim`` describes ``inputs``
-    and ``force``.
-    """
-    from benchmark_eval.report import figures
-
-    kind = plot_format(file)
-    lacking: set[str] = set()
-    with claim(file.parent, [file.name], inputs=inputs, force=force) as output:
-        with figures.house_style():
-            figures.save(paint(), output.path("figure"), [kind], lacking)
-        output.path(f"figure.{kind}").replace(output.path(file.name))
-        output.publish()
-    _report_lacking(lacking)
 
 
 def write_plots(
@@ -94,13 +62,8 @@ def write_plots(
             with figures.house_style():
                 figures.save(paint[name](table), output.path(name), formats, lacking)
         output.publish()
-    _report_lacking(lacking)
-    return [Path(output_dir) / name for name in files]
-
-
-def _report_lacking(lacking: set[str]) -> None:
-    """Log the characters that no font has."""
     if lacking:
         _LOG.warning(
             "plots: %s; SVG files show them if the reader has the font", lacking_note(lacking)
         )
+    return [Path(output_dir) / name for name in files]

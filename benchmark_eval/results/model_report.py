@@ -37,6 +37,7 @@ _MOST_TEXTS = 8
 """Warnings or notes that are printed of a split; summary.json has all."""
 _BY_CONSTRUCTION = "0 by construction"
 _UNDEFINED = "n/a"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def number(value: float | int | None) -> str:
@@ -90,10 +91,15 @@ def _heading(text: str) -> str:
 
 
 def _wrapped(text: str, indent: str = "", hanging: str = "  ") -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging,
+    """Lines of text; a number stays with its percent sign and "n = " with its number."""
+    lines = textwrap.wrap(
+        text.replace(" %", f"{_NO_BREAK}%").replace("n = ", f"n{_NO_BREAK}={_NO_BREAK}"),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def _operating(evaluation: Evaluation) -> str:
@@ -115,14 +121,19 @@ def _bottom_line(evaluation: Evaluation) -> Iterator[str]:
         ("semantic_ood", "class-agnostic AR@100", headline.semantic_ood),
     )
     stated = [
-        f"{label} {number(value)} ({SPLIT_LABEL[split]})"
+        f"{label} {number(value)}, {SPLIT_LABEL[split]}"
         for split, label, value in values
         if split in evaluation.per_split
     ]
     if stated:
-        yield from _wrapped(f"{', '.join(stated)}.", "  ")
+        yield from _wrapped(f"- headline: {'; '.join(stated)}.", "  ")
     for split, result in evaluation.per_split.items():
         yield from _wrapped(f"- {SPLIT_LABEL[split]}: {_of_split(result)}", "  ")
+    n_warnings = sum(len(result.warnings) for result in evaluation.per_split.values())
+    if n_warnings:
+        yield from _wrapped(
+            f"- {counted(n_warnings, 'warning')} at the end: the numbers may be wrong.", "  "
+        )
 
 
 def _of_split(result: SplitEvaluation) -> str:
@@ -138,14 +149,14 @@ def _of_split(result: SplitEvaluation) -> str:
             f"misidentified: {_larger_loss(missed, misidentified)}"
         )
     else:
-        text += "; no species of this split has training images, so none can be identified"
+        text += "; none can be identified (no species of this split has training images)"
     text += "."
     one, more = result.density.strata.one, result.density.strata.multi
     if one.n_gt and more.n_gt:
         text += (
-            f" By density: {percent(one.n_matched_tp, one.n_gt)} detected on images with one "
-            f"specimen (n = {one.n_gt:,}), {percent(more.n_matched_tp, more.n_gt)} on images with "
-            f"more (n = {more.n_gt:,})."
+            f" Detected alone on the image: {percent(one.n_matched_tp, one.n_gt)} "
+            f"(n = {one.n_gt:,}), with others: {percent(more.n_matched_tp, more.n_gt)} "
+            f"(n = {more.n_gt:,})."
         )
     open_vocabulary = d.detection_recall_open_vocabulary
     if (
@@ -287,8 +298,8 @@ def _headline(evaluation: Evaluation) -> Iterator[str]:
     yield _table("n species", [number(len(_scored(r))) for r in results])
     yield _table("n images", [number(r.prediction_density.n_images) for r in results])
     yield from _wrapped(
-        "In brackets: the 95 % interval over species, of this one model. It does not cover another "
-        "training run. Class-agnostic values have none: a summary has no values by species.",
+        "Detections of any confidence. In brackets: 95 % interval over species, not over training "
+        "runs. Class-agnostic AP and AR have no values by species, so none.",
         "  ", "",
     )  # fmt: skip
     for reason, rows in reasons.items():
@@ -329,27 +340,39 @@ def _failures(evaluation: Evaluation) -> Iterator[str]:
             cells.append(_error_cell(found) if isinstance(found, ErrorCount) else "-")
         if set(cells) != {"-"}:
             yield _table(label, cells)
-    if any(not r.decomposition.is_species_meaningful for r in splits.values()):
+    nameless = [
+        SPLIT_LABEL[split]
+        for split, result in splits.items()
+        if not result.decomposition.is_species_meaningful
+    ]
+    if nameless:
         yield from _wrapped(
-            "- : the name is ignored where no species can be identified, so a correct detection "
-            "is one of any name.",
+            f"Names are ignored on {' and '.join(nameless)} (-): correct means detected.",
             "  ", "",
         )  # fmt: skip
-    for split, result in splits.items():
-        mistakes = [
-            (label, _operating_count(found))
-            for key, label in _ERRORS
-            if key != "correct" and isinstance(found := getattr(result.errors, key), ErrorCount)
-        ]
-        most = max((n for _, n in mistakes), default=0)
-        if most:
-            names = [label for label, n in mistakes if n == most]
-            what = names[0] if len(names) == 1 else f"{' and '.join(names)} (tied)"
-            total = sum(n for _, n in mistakes)
-            yield from _wrapped(
-                f"Most frequent error, {SPLIT_LABEL[split]}: {what}, {most:,} of {total:,} errors.",
-                "  ",
-            )
+    yield from _wrapped(
+        f"Poor box: an IoU below {evaluation.config.iou_threshold:g}, but at least 0.1, with a "
+        "specimen. Duplicate: of a specimen that is already detected. Background: an IoU below "
+        "0.1 with every specimen.",
+        "  ", "",
+    )  # fmt: skip
+    most = [f"{SPLIT_LABEL[split]}: {_most_frequent_error(r)}" for split, r in splits.items()]
+    yield from _wrapped(f"Most frequent errors. {'; '.join(most)}.", "  ", "")
+
+
+def _most_frequent_error(result: SplitEvaluation) -> str:
+    """``background, 12 of 30``; a tie as a tie."""
+    mistakes = [
+        (label, _operating_count(found))
+        for key, label in _ERRORS
+        if key != "correct" and isinstance(found := getattr(result.errors, key), ErrorCount)
+    ]
+    most = max(n for _, n in mistakes)
+    if not most:
+        return "none"
+    names = [label for label, n in mistakes if n == most]
+    tied = " each, tied" if len(names) > 1 else ""
+    return f"{' and '.join(names)}, {most:,} of {sum(n for _, n in mistakes):,}{tied}"
 
 
 def _operating_count(found: ErrorCount) -> int:
@@ -474,17 +497,17 @@ def _confidence(evaluation: Evaluation) -> Iterator[str]:
     if summary.novelty_det_AUROC is not None:
         text = (
             f"- {BY_PATH['summary.novelty_det_AUROC'].label} "
-            f"{number(summary.novelty_det_AUROC)} (0.5: chance); "
-            f"{number(summary.novelty_det_FPR_95TPR)} of true positives on known species are "
-            "flagged when 95 % of those on unseen species are (FPR at 95 % TPR), "
-            f"n = {number(summary.n_known_tp)} known and {number(summary.n_novel_tp)} unseen."
+            f"{number(summary.novelty_det_AUROC)} (0.5: chance), FPR at 95 % TPR "
+            f"{number(summary.novelty_det_FPR_95TPR)} (true positives: "
+            f"n = {number(summary.n_known_tp)} on known, {number(summary.n_novel_tp)} on unseen "
+            "species)."
         )
         yield from _wrapped(text, "  ")
     gap = summary.photography_robustness_gap_AP_50_95_shared_species
     if gap is not None:
         yield from _wrapped(
-            f"- Field photographs cost {gap:+.3f} AP@[.5:.95] (in distribution minus field, mean "
-            f"over {number(summary.n_shared_species_iid_inat)} shared species).",
+            f"- {BY_PATH['summary.photography_robustness_gap_AP_50_95_shared_species'].label}: "
+            f"{gap:+.3f} (n = {number(summary.n_shared_species_iid_inat)}).",
             "  ",
         )
     for result in evaluation.per_split.values():
@@ -493,10 +516,8 @@ def _confidence(evaluation: Evaluation) -> Iterator[str]:
             continue
         for name, band in bands.by_band.items():
             yield from _wrapped(
-                f"- {BAND_LABEL.get(name, name)}: {band.n_matched_tp:,} detected of "
-                f"{band.n_annotations:,} annotated ({counted(band.n_species, 'species', 'species')}"
-                f", crowd regions included), class-agnostic AR@100 "
-                f"{number(band.class_agnostic_AR_100)}; {_ranks(name, band)}.",
+                f"- {BAND_LABEL[name]}: AR@100 {number(band.class_agnostic_AR_100)}, "
+                f"{_ranks(name, band)} (n = {band.n_matched_tp:,}).",
                 "  ",
             )
 
@@ -505,10 +526,10 @@ def _ranks(name: str, band: OodBand) -> str:
     """Genus and tribe of a band's true positives; impossible ones are said to be so."""
     genus, tribe = band.correct_genus, band.correct_tribe
     if name == "near_genus":
-        return f"of true positives {number(genus)} correct genus, {number(tribe)} correct tribe"
+        return f"genus {number(genus)}, tribe {number(tribe)} correct"
     if name == "mid_tribe":
-        return f"of true positives {number(tribe)} correct tribe (genus: {_BY_CONSTRUCTION})"
-    return f"genus and tribe: {_BY_CONSTRUCTION}"
+        return f"genus {_BY_CONSTRUCTION}, tribe {number(tribe)} correct"
+    return f"genus and tribe {_BY_CONSTRUCTION}"
 
 
 def _calibration(result: SplitEvaluation) -> str:
@@ -517,16 +538,17 @@ def _calibration(result: SplitEvaluation) -> str:
         return "no true or false positives."
     half = result.operating_point.at_50
     text = (
-        f"ECE {number(c.ECE)} over {counted(c.n_predictions, 'detection')}, of which "
-        f"{half.n_detections:,} have a confidence of 0.5 or more"
+        f"ECE {number(c.ECE)} over {counted(c.n_predictions, 'detection')}, "
+        f"{half.n_detections:,} of them at 0.5 or above"
     )
     if half.precision is not None:
-        text += f" ({number(half.precision)} of these are true positives)"
+        true = round(half.precision * half.n_detections)
+        text += f" ({percent(true, half.n_detections)} true positives)"
     operating = result.reliability.detected.operating
     if operating is not None and operating.ECE_equal_mass is not None:
         text += (
-            f"; from the operating confidence on, ECE {number(operating.ECE_equal_mass)} over "
-            f"{counted(operating.n_detections, 'detection')} (bins of equal size)"
+            f"; {number(operating.ECE_equal_mass)} over the {operating.n_detections:,} from the "
+            "operating confidence"
         )
     return text + "."
 

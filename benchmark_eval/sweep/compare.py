@@ -35,12 +35,13 @@ from benchmark_eval.core.intervals import (
     without_interval,
 )
 from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.text import some_of
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE, SPLIT_LABEL
 from benchmark_eval.sweep.comparison_rows import METRICS, OOD_RECALL, Metric
 from benchmark_eval.sweep.curve_intervals import limits
 from benchmark_eval.sweep.custom_metrics import PREFIX, load_custom_metrics
-from benchmark_eval.sweep.paired import difference_intervals
+from benchmark_eval.sweep.paired import difference_intervals, probability_higher
 from benchmark_eval.sweep.sides import (
     OPTION_LABELS,
     Run,
@@ -109,7 +110,8 @@ class SideDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The mean difference of side ``a`` minus side ``b``, and the verdict on it.
 
     The interval is the plain 95 % one; ``p_holm`` is adjusted for the ``n_tests`` tests of the
-    metric. ``reason`` says why nothing was tested.
+    metric. ``share_a_higher`` is the fraction of species on which ``a`` has the higher mean, ties
+    counted as half: descriptive. ``reason`` says why nothing was tested.
     """
 
     metric: str
@@ -125,6 +127,7 @@ class SideDifference(msgspec.Struct, frozen=True, kw_only=True):
     n_species: int
     n_seeds: int
     n_left_out: int
+    share_a_higher: float | None
     p: float | None
     p_holm: float | None
     n_tests: int
@@ -211,19 +214,20 @@ def compare(*sides: str | Path, custom_metrics: str | Path | None = None) -> Com
     >>> from benchmark_eval import compare, evaluate_to_files, make_synthetic
     >>> folder = tempfile.TemporaryDirectory()
     >>> made = make_synthetic(folder.name, scale=0.005)
-    >>> for name in ("alder_gu_kall_s0", "birch_gu_kall_s0"):
+    >>> for name, iou in (("loose", 0.5), ("strict", 0.75)):
     ...     _ = evaluate_to_files(
     ...         benchmark=made.benchmark_dir,
-    ...         predictions_dir=made.predictions_dir / name,
+    ...         predictions_dir=made.predictions_dir / "alder_gu_kall_s0",
     ...         output_dir=f"{folder.name}/{name}",
     ...         model_name=name,
+    ...         iou=iou,
     ...     )
-    >>> result = compare(f"{folder.name}/alder_gu_kall_s0", f"{folder.name}/birch_gu_kall_s0")
-    >>> for row in result.differences:
-    ...     print(row.split, row.a, row.b, row.verdict, f"({row.reason})")
-    iid_test A B not tested (fewer than 3 seeds)
-    inat_test A B not tested (fewer than 3 seeds)
-    semantic_ood A B not tested (fewer than 3 seeds)
+    >>> result = compare(f"{folder.name}/loose", f"{folder.name}/strict")
+    >>> print(result.title)
+    loose (A) and strict (B); localisation IoU: 0.5 (A), 0.75 (B)
+    >>> row = result.differences[0]
+    >>> print(f"{row.label}, {row.split}: {row.verdict} ({row.reason})")
+    AP@[.5:.95], iid_test: not tested (no variation)
     >>> folder.cleanup()
     """
     custom = None if custom_metrics is None else load_custom_metrics(custom_metrics)
@@ -452,6 +456,7 @@ def _difference_rows(
             n_species=found.n_species or 0,
             n_seeds=found.n_seeds,
             n_left_out=found.n_left_out,
+            share_a_higher=probability_higher(made.by_side[a], made.by_side[b]),
             p=verdict.p,
             p_holm=verdict.p_holm,
             n_tests=question.n_tests,
@@ -549,6 +554,11 @@ def _notes(
             "and there is no verdict: another seed of the same method could turn the difference "
             f"around. For a verdict, give at least {MIN_SEEDS} seeds of each side."
         )
+        if len(single) == len(sides) > 2:
+            yield (
+                "If some of these are seeds of one method, they should be one side: put the "
+                "pattern of their names in quotes, or give their arguments the same NAME=."
+            )
     if few:
         yield (
             f"{_and(few)} {'has' if len(few) == 1 else 'have'} fewer than {MIN_SEEDS} models, so "
@@ -560,13 +570,11 @@ def _notes(
         why = (
             f"the training annotations of {_and(unknown)} are unknown"
             if unknown
-            else "the training annotations differ"
+            else "their training annotations do not match one to one"
         )
-        pairs = _and([f"{a} and {b}" for a, b in sorted(unpaired)][:3])
-        more = "" if len(unpaired) <= 3 else f" and {len(unpaired) - 3} more pairs"
+        pairs = some_of([f"{a} - {b}" for a, b in sorted(unpaired)], 3)
         yield (
-            f"Seeds are not paired between {pairs}{more} ({why}): the variances over seeds of both "
-            "sides add."
+            f"Seeds are not paired in {pairs} ({why}): the variances over seeds of both sides add."
         )
     for side in sides:
         for split in splits:

@@ -39,26 +39,28 @@ def random_side(seed, shift=0.0, n_seeds=3):
     return level + rng.normal(0, 0.02, (5, n_seeds)) + shift
 
 
-def aggregated(folder, sides, *, subsets=True):
+def aggregated(folder, sides, *, subsets=True, budget="5", infix=""):
     """Sides as two architectures of a sweep with tables: ``models`` and ``aggregated``.
 
     ``sides`` maps an architecture to its table; models of one seed were trained on the same subset.
-    Returns the results folder.
+    ``infix`` stands in the names of the models before the seed. Returns the results folder.
     """
     results = folder / "results"
     benchmark = write_benchmark(folder / "benchmark")
     rows = []
     for architecture, table in sides.items():
-        side = write_side(results, architecture, table, benchmark=load_benchmark(benchmark).digests)
+        side = write_side(
+            results, f"{architecture}{infix}", table, benchmark=load_benchmark(benchmark).digests
+        )
         for seed in range(np.asarray(table).shape[1]):
-            name = f"{architecture}_s{seed}"
+            name = f"{architecture}{infix}_s{seed}"
             place = results / "models" / name
             place.mkdir(parents=True)
             (side / f"{name}_summary.json").rename(place / f"{name}_summary.json")
             subset = folder / f"subset{seed}.json"
             annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}
             subset.write_text(json.dumps({"info": {"seed": seed}, "annotations": [annotation]}))
-            row = (name, architecture, "global_uniform", "5", seed)
+            row = (name, architecture, "global_uniform", budget, seed)
             rows.append((*row, subset.name) if subsets else row)
         side.rmdir()
     header = "model_name,architecture,regime,k_or_p,seed" + (",train_annotations" * subsets)

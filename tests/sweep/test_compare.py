@@ -53,6 +53,12 @@ def test_two_single_models_by_hand(tmp_path):
     assert (row.p, row.p_holm, row.n_tests) == (None, None, 0)
 
 
+def test_three_single_models_may_be_seeds_of_one_side(tmp_path):
+    sides = [write_side(tmp_path, name, random_side(i, 0, 1)) for i, name in enumerate("abc")]
+    assert "If some of these are seeds of one method" in str(compare(*sides).notes)
+    assert "If some of these are seeds of one method" not in str(compare(*sides[:2]).notes)
+
+
 def test_two_single_models_come_with_a_sentence_that_says_why_there_is_no_verdict(tmp_path):
     result = compare(write_side(tmp_path, "a", random_side(1, 0.3, 1)),
                      write_side(tmp_path, "b", random_side(2, 0, 1)))  # fmt: skip
@@ -95,6 +101,27 @@ def test_equal_training_sets_are_paired(tmp_path):
     assert [of_sweep[key] for key in ("a_minus_b", "ci95_low", "ci95_high", "p")] == pytest.approx(
         [row.a_minus_b, row.ci95_low, row.ci95_high, row.p]
     )
+
+
+def test_seeds_trained_on_one_file_are_not_paired(tmp_path):
+    results = aggregated(tmp_path, {"a": random_side(1), "b": random_side(2)})
+    path = results / "aggregated/aggregated.json"
+    table = json.loads(path.read_bytes())
+    trained = table["inputs"]["train_annotations"]
+    table["inputs"]["train_annotations"] = dict.fromkeys(trained, "f" * 64)
+    path.write_text(json.dumps(table))
+    (path.parent / ".benchmark-eval.json").unlink()
+    result = compare(f"{results}/models/a_s*", f"{results}/models/b_s*")
+    assert first(result).paired_by is Pairing.SPECIES
+    assert "their training annotations do not match one to one" in str(result.notes)
+
+
+def test_edited_tables_are_refused(tmp_path):
+    results = aggregated(tmp_path, {"a": random_side(1), "b": random_side(2)})
+    path = results / "aggregated/aggregated.json"
+    path.write_bytes(path.read_bytes() + b"\n")
+    (problem,) = problems(f"{results}/models/a_s*", f"{results}/models/b_s*")
+    assert (problem.kind, problem.file) == ("digest", str(path))
 
 
 def test_a_model_without_a_partner_leaves_the_pair(tmp_path):

@@ -6,19 +6,25 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from benchmark_eval.report import figures
 from benchmark_eval.report.comparison import difference_cell, verdict_words
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.compare import Comparison, SideDifference
 from benchmark_eval.sweep.verdicts import Word
 
 _MOST_PAIRS = 10
-_COLOR = "#333333"
-_LONGEST = 60
-_NOTE_WIDTH = 150
+_INK, _GREY = "#333333", "#777777"
+# inches: the text width of a page, and what is kept free around the panels
+_WIDTH, _LEFT, _RIGHT = 7.2, 0.55, 3.05
+_ROW, _ABOVE, _BELOW, _LINE = 0.17, 0.27, 0.25, 0.135
+_TITLE, _BODY, _SMALL = 9.0, 7.5, 7.0
+"""Points in print."""
+_COLUMNS = 115
+"""Characters of a line of the note."""
 
 
 def differences(result: Comparison) -> Figure:
@@ -28,28 +34,39 @@ def differences(result: Comparison) -> Figure:
         for _, found in groupby(result.differences, key=lambda row: row.metric)
         if (rows := list(found))
     ]
-    longest = max(len(rows) for _, rows in groups)
-    figure, axes = figures.panels(
-        len(groups), 1, height=0.65 + 0.3 * longest, extra=0.6, share_y=False
-    )
-    for (first, rows), (panel,) in zip(groups, axes, strict=True):
-        panel.set_title(f"{first.label}, {SPLIT_LABEL[first.split]}")
-        _panel(panel, rows)
     note = (
-        "Bars: 95 % intervals, not corrected for the number of tests. Filled marker: a verdict "
-        "(Holm, p < 0.05); hollow: inconclusive; cross: not tested. Panels differ in scale."
+        "Bars: 95 % intervals, not corrected for the number of tests. Diamond: a verdict (Holm, "
+        "p < 0.05); circle: inconclusive; cross: not tested. Panels differ in scale."
     )
-    if any(len(rows) < _n_pairs(result) for _, rows in groups):
+    if any(len(rows) < len(result.sides) * (len(result.sides) - 1) // 2 for _, rows in groups):
         note += " Only the differences to the best side of each metric are shown."
-    lines = textwrap.wrap(note, _NOTE_WIDTH)
-    for side in result.sides:
-        lines.append(f"{side.letter}: {_short(side.name)}")
-    figures.headings(figure, textwrap.shorten(_title(result), 110), [], "\n".join(lines))
+    foot = textwrap.wrap(note, _COLUMNS)
+    foot += [textwrap.shorten(f"{side.letter}: {side.name}", _COLUMNS) for side in result.sides]
+    head = textwrap.wrap(_title(result), 90)
+    rest = 0.12 + 0.16 * len(head) + 0.1 + _LINE * len(foot)
+    tall = round(rest + sum(_ABOVE + _BELOW + _ROW * len(rows) for _, rows in groups), 2)
+    figure = Figure(figsize=(_WIDTH, tall))
+    FigureCanvasBase(figure)
+    figure.set_layout_engine("none")
+    top = tall - 0.12 - 0.16 * len(head)
+    for first, rows in groups:
+        height = _ROW * len(rows)
+        top -= _ABOVE + height
+        # names in an SVG depend on the last bits of the position
+        place = (_LEFT / _WIDTH, top / tall, 1 - (_LEFT + _RIGHT) / _WIDTH, height / tall)
+        panel = figure.add_axes(tuple(round(side, 5) for side in place))  # type: ignore[arg-type]
+        panel.set_title(f"{first.label}, {SPLIT_LABEL[first.split]}", fontsize=_BODY)
+        _panel(panel, rows)
+        top -= _BELOW
+    inset = 0.08 / _WIDTH
+    figure.suptitle(
+        "\n".join(head), x=inset, y=1 - 0.07 / tall, ha="left", va="top", fontsize=_TITLE
+    )
+    figure.text(
+        inset, 0.06 / tall, "\n".join(foot), ha="left", va="bottom", fontsize=_SMALL,
+        color="#555555",
+    )  # fmt: skip
     return figure
-
-
-def _n_pairs(result: Comparison) -> int:
-    return len(result.sides) * (len(result.sides) - 1) // 2
 
 
 def _title(result: Comparison) -> str:
@@ -68,39 +85,48 @@ def _shown(rows: Sequence[SideDifference], result: Comparison) -> list[SideDiffe
     return [row for row in rows if best in (row.a, row.b)]
 
 
-def _panel(panel: figures.Axes, rows: Sequence[SideDifference]) -> None:
-    panel.axvline(0, color=figures.GREY, linewidth=0.9, zorder=1)
+def _panel(panel: Axes, rows: Sequence[SideDifference]) -> None:
+    panel.axvline(0, color=_GREY, linewidth=0.7, zorder=1)
     for at, row in enumerate(rows):
         if row.a_minus_b is None:
             continue
         key = f"{row.metric}|{row.a}|{row.b}"
         if row.ci95_low is not None and row.ci95_high is not None:
             panel.hlines(
-                at, row.ci95_low, row.ci95_high, color=_COLOR, linewidth=1.6, label=f"ci95|{key}"
+                at, row.ci95_low, row.ci95_high, color=_INK, linewidth=1.1, label=f"ci95|{key}"
             )
         decided = row.verdict in (Word.HIGHER, Word.LOWER)
         panel.plot(
             [row.a_minus_b],
             [at],
-            marker="x" if row.verdict is Word.NOT_TESTED else "o",
-            markersize=6.5,
-            color=_COLOR,
-            markerfacecolor=_COLOR if decided else "white",
+            marker="D" if decided else "x" if row.verdict is Word.NOT_TESTED else "o",
+            markersize=4,
+            color=_INK,
+            markerfacecolor=_INK if decided else "white",
+            markeredgewidth=0.8,
             linestyle="none",
             zorder=3,
             label=f"mean|{key}",
         )
-    panel.set_yticks(range(len(rows)), [f"{row.a} \N{MINUS SIGN} {row.b}" for row in rows])
+    pairs = [f"{row.a} \N{MINUS SIGN} {row.b}" for row in rows]
+    panel.set_yticks(range(len(rows)), pairs, fontsize=_SMALL)
     panel.set_ylim(len(rows) - 0.5, -0.5)
+    panel.tick_params(axis="both", labelsize=_SMALL, length=2.5, pad=2)
     panel.grid(visible=False, axis="y")
     panel.grid(visible=True, axis="x")
     panel.margins(x=0.08)
-    panel.xaxis.set_major_locator(MaxNLocator(7))
-    right = panel.secondary_yaxis("right")
-    right.set_yticks(range(len(rows)), [f"{difference_cell(r)}  {verdict_words(r)}" for r in rows])
-    right.tick_params(length=0)
-    right.spines["right"].set_visible(False)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    panel.xaxis.set_major_locator(MaxNLocator(5))
+    for at, row in enumerate(rows):
+        words = "not tested" if row.verdict is Word.NOT_TESTED else verdict_words(row)
+        panel.annotate(
+            f"{difference_cell(row)}   {words}",
+            (1, at),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            ha="left",
+            va="center",
+            fontsize=_SMALL,
+            color=_INK,
+            annotation_clip=False,
+        )
