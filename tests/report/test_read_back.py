@@ -1,4 +1,4 @@
-"""The numbers and verdicts of a report are those of the tables, and none of the tables is missing."""
+"""The numbers and verdicts of a report are those of the tables, and no verdict is missing."""
 
 import re
 
