@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from msgspec.structs import replace
 from support.factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
 from support.small_sweep import noisy
 
@@ -154,7 +155,10 @@ def test_missing_cells_are_listed_by_condition(sweep):
 def test_a_complete_sweep_has_nothing_missing(sweep):
     cells = [*three("a", "a", GU, "1", 0.2), *three("b", "a", IN, "0.1", 0.2)]
     cells += three("c", "a", TA, "0", 0.2)
-    text = section(render(sweep(cells)), "What is missing")
+    table = sweep(cells)
+    (line,) = section(render(table), "What is missing").strip().splitlines()
+    assert line.startswith("- Evidence (`<model>_evidence.npz`) of 9 models (a0, a1")
+    text = section(render(replace(table, without_evidence=[])), "What is missing")
     assert text.strip() == "Nothing: every condition of the manifest has all seeds."
 
 
