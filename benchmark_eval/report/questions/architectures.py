@@ -17,7 +17,7 @@ from benchmark_eval.report.facts import (
     verdict,
 )
 from benchmark_eval.report.lookup import BY_NAME, label
-from benchmark_eval.report.markdown import listing, table
+from benchmark_eval.report.markdown import listing, sentence_case, table
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import ComparisonRow
 from benchmark_eval.sweep.verdicts import Word
@@ -32,7 +32,7 @@ def section(facts: Facts) -> Section:
     answer = []
     for metric, split in facts.metrics:
         best = facts.best(metric)
-        place = f"{PLACE[split][0].upper()}{PLACE[split][1:]} ({SHORT[metric]})"
+        place = f"{sentence_case(PLACE[split])} ({SHORT[metric]})"
         if best is None:
             answer.append(f"- {place}: not tested (fewer than 2 conditions with at least 3 seeds).")
             continue
@@ -57,7 +57,7 @@ def section(facts: Facts) -> Section:
         caveats=[
             "A tie is not equality: the difference is inconclusive. The best condition is selected "
             "on the images on which it is reported, so its mean is slightly optimistic; the test "
-            "of the tie group accounts for that selection. It has no interval of its own. "
+            "of the tie group accounts for that selection. That test gives no intervals. "
             "Conditions with fewer than 3 seeds are no candidates.",
         ],
     )
@@ -68,8 +68,7 @@ def conclusion(facts: Facts) -> str:
     for metric, split in facts.metrics:
         best = facts.best(metric)
         if best is not None:
-            text = f"{PLACE[split]}, {_tied(facts, best)}"
-            return f"{text[0].upper()}{text[1:]}"
+            return sentence_case(f"{PLACE[split]}, {_tied(facts, best)}")
     return "Means of the conditions; nothing was tested"
 
 
@@ -87,7 +86,7 @@ def sentence(facts: Facts) -> str:
     parts = [f"{listing(found)}, {text}" for text, found in places.items()]
     found = next((b for metric, _ in facts.metrics if (b := facts.best(metric))), None)
     text = "; ".join(parts) + ("" if found is None else _effects(facts, found))
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{sentence_case(text)}."
 
 
 def tied_architectures(best: Best) -> list[str]:

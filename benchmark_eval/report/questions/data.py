@@ -18,7 +18,7 @@ from benchmark_eval.report.facts import (
     nothing,
     verdict,
 )
-from benchmark_eval.report.markdown import MISSING, listing, number, table
+from benchmark_eval.report.markdown import MISSING, listing, number, sentence_case, table
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import ABOVE, BELOW, ComparisonRow, PlanningRow
 from benchmark_eval.sweep.verdicts import Word
@@ -34,7 +34,9 @@ def section(facts: Facts) -> Section:
         rows = facts.rows("steps", metric)
         if not rows:
             continue
-        answer.append(f"- {_place(split)} ({SHORT[metric]}), the last step of each regime:")
+        answer.append(
+            f"- {sentence_case(PLACE[split])} ({SHORT[metric]}), the last step of each regime:"
+        )
         answer += [
             f"  - {step}: {facts.by_verdict(found, effects=metric == facts.metrics[0][0])}."
             for step, found in _last_steps(facts, rows)
@@ -125,10 +127,6 @@ def cost(row: PlanningRow) -> str:
     if not (low and high):
         return f"{middle} (no interval{f': {row.reason}' if row.reason else ''})"
     return middle if low == high == middle else f"{middle} [{low}, {high}; retraining]"
-
-
-def _place(split: str) -> str:
-    return f"{PLACE[split][0].upper()}{PLACE[split][1:]}"
 
 
 def _budget(condition: str) -> str:
