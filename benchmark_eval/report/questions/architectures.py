@@ -25,6 +25,8 @@ from benchmark_eval.sweep.verdicts import Word
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
 """Columns of the table: AP@.5 allows comparison with published results."""
 _MOST_CONDITIONS = 6
+_MOST_PAIRS = 20
+"""With more pairs of architectures that differ, only those of the best one are listed."""
 
 
 def section(facts: Facts) -> Section:
@@ -143,7 +145,7 @@ def _effects(facts: Facts, best: Best) -> str:
         most=3,
     )
     by = f"{SHORT[best.metric]} {PLACE[best.split]}"
-    return f". By {by}, at {label(best.condition)}, {shown}"
+    return f"; by {by}, at {label(best.condition)}, {shown}"
 
 
 def at_condition(facts: Facts, metric: str, condition: Condition) -> dict[str, ComparisonRow]:
@@ -168,13 +170,21 @@ def _decided(facts: Facts, metric: str) -> list[str]:
             names = tuple(facts.conditions[side].architecture for side in (turned.a, turned.b))
             pairs.setdefault((names[0], names[1]), []).append(turned)
     lines = [f"  - At equal conditions. {facts.tally(rows)}."]
-    for (high, low), found in pairs.items():
+    best = facts.best(metric)
+    shown = dict(pairs)
+    if len(pairs) > _MOST_PAIRS and best is not None:
+        top = best.condition.architecture
+        shown = {pair: found for pair, found in pairs.items() if top in pair}
+    for (high, low), found in shown.items():
         at = listing([facts.label(facts.conditions[row.a]) for row in found])
         largest = max(found, key=lambda row: row.a_minus_b or 0.0)
         lines.append(
             f"  - {facts.name(high)} is higher than {facts.name(low)} at {at}; the largest "
             f"difference is {effect(largest)}."
         )
+    if len(shown) < len(pairs):
+        more = counted(len(pairs) - len(shown), "more pair")
+        lines.append(f"  - {more} that differ: see [comparisons.csv](comparisons.csv).")
     return lines
 
 
