@@ -102,18 +102,21 @@ def _tied(facts: Facts, best: Best) -> str:
     top = facts.label(best.condition)
     if best.reason is not None:
         return f"{top} has the highest mean; not tested ({best.reason})"
-    lower = [name for name in facts.look.architectures if name not in tied]
     compared = {c.architecture for c in [*best.group, *best.lower]}
-    lower = [name for name in lower if name in compared]
+    lower = [name for name in facts.look.architectures if name in compared and name not in tied]
+    others = [name for name in facts.look.architectures if name not in compared]
+    rest = f" ({facts.names(others)}: not tested, fewer than 3 seeds)" if others else ""
     if len(compared) == 1:
-        return f"{top} has the highest mean of {counted(best.n_candidates, 'condition')}"
-    if not lower:
-        every = "both" if len(tied) == 2 else f"all {len(tied)}"
-        return f"{every} architectures are tied ({facts.names(tied)})"
+        highest = f"{top} has the highest mean of {counted(best.n_candidates, 'condition')}"
+        return f"{highest}{rest}"
     verb = "is" if len(lower) == 1 else "are"
+    worse = f", and {facts.names(lower)} {verb} lower" if lower else ""
     if len(tied) == 1:
-        return f"{facts.name(tied[0])} is best, and {facts.names(lower)} {verb} lower"
-    return f"{facts.names(tied)} are tied, and {facts.names(lower)} {verb} lower"
+        return f"{facts.name(tied[0])} is best{worse}{rest}"
+    if lower or others:
+        return f"{facts.names(tied)} are tied{worse}{rest}"
+    every = "both" if len(tied) == 2 else f"all {len(tied)}"
+    return f"{every} architectures are tied ({facts.names(tied)})"
 
 
 def _group(facts: Facts, best: Best) -> str:
