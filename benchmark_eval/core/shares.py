@@ -120,7 +120,8 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
             interval = replace(interval, no_verdict=Reason.FEW_EFFECTIVE_SPECIES)
         elif correlation is not None and abs(correlation) > MAX_SIZE_CORRELATION:
             interval = replace(interval, no_verdict=Reason.SHARE_FOLLOWS_SIZE)
-    bootstrap = species_bootstrap(f, n)
+    # of a share of exactly 0 or 1, no draw differs
+    bootstrap = None if interval.mean in (0.0, 1.0) else species_bootstrap(f, n)
     omitted = leave_one_species_out(f, n)
     return PooledShare(
         interval=interval,
@@ -215,6 +216,11 @@ def bell_mccaffrey(weights: list[float]) -> float:
     >>> round(bell_mccaffrey([0.25, 0.25, 0.25, 0.25]), 12)
     3.0
     """
+    return _bell_mccaffrey(tuple(weights))
+
+
+@lru_cache(maxsize=4096)  # the conditions of a sweep share their weights
+def _bell_mccaffrey(weights: tuple[float, ...]) -> float:
     q = math.fsum(h * h for h in weights)
     h = np.array([weight for weight in weights if weight < 1.0])
     b = h * h / (1.0 - h)
@@ -251,10 +257,17 @@ def leave_one_species_out(found: Ints, sizes: Ints) -> tuple[float, float] | Non
 
 
 @lru_cache(maxsize=256)
-def _draws(n_species: int) -> Ints:
-    """The species of each bootstrap draw: the same for every table of this many species."""
-    generator = stream(0, "species-cluster bootstrap", str(n_species))
-    return generator.integers(0, n_species, (BOOTSTRAP_DRAWS, n_species))
+def species_draws(n_species: int, sample: str = "species-cluster bootstrap") -> Floats:
+    """How often each bootstrap draw has each species, (draws, species).
+
+    The same for every table of this many species. ``sample`` names independent draws. Products
+    with counts are sums of whole numbers: exact, whatever the order of the additions.
+    """
+    generator = stream(0, sample, str(n_species))
+    chosen = generator.integers(0, n_species, (BOOTSTRAP_DRAWS, n_species))
+    key = chosen + n_species * np.arange(BOOTSTRAP_DRAWS)[:, None]
+    counts = np.bincount(key.ravel(), minlength=BOOTSTRAP_DRAWS * n_species)
+    return counts.reshape(BOOTSTRAP_DRAWS, n_species).astype(np.float64)
 
 
 def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
@@ -266,17 +279,23 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     """
     if len(sizes) < MIN_SPECIES:
         return None
-    chosen = _draws(len(sizes))
-    shares = np.sort(found[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)).tolist()
-    tail = (1 - LEVEL) / 2
-    return _quantile(shares, tail), _quantile(shares, 1 - tail)
+    draws = species_draws(len(sizes))
+    return percentile_interval((draws @ found) / (draws @ sizes))
 
 
-def _quantile(ordered: list[float], q: float) -> float:
-    place = q * (len(ordered) - 1)
-    below = min(int(place), len(ordered) - 2)
-    low, high = ordered[below], ordered[below + 1]
-    return low + (place - below) * (high - low)
+def percentile_interval(values: Floats) -> tuple[float, float]:
+    """The interval between the quantiles of bootstrap values, linear between them."""
+    n, tail = len(values), (1 - LEVEL) / 2
+    places = [q * (n - 1) for q in (tail, 1 - tail)]
+    below = [min(int(place), max(0, n - 2)) for place in places]
+    ends = sorted({at for first in below for at in (first, min(first + 1, n - 1))})
+    ordered = np.partition(values, ends)
+
+    def quantile(place: float, first: int) -> float:
+        low, high = float(ordered[first]), float(ordered[min(first + 1, n - 1)])
+        return low + (place - first) * (high - low)
+
+    return quantile(places[0], below[0]), quantile(places[1], below[1])
 
 
 def spearman(x: Floats, y: Floats) -> float | None:

@@ -26,19 +26,29 @@ from benchmark_eval.inputs.input_files import benchmark_inputs
 from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read_manifest
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
-from benchmark_eval.sweep import tables
-from benchmark_eval.sweep.best import best_conditions
+from benchmark_eval.sweep import by_construction, tables
+from benchmark_eval.sweep.best_evidence import Pairs, best_evidence, pairs_of
 from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
+from benchmark_eval.sweep.conditions import best_conditions
+from benchmark_eval.sweep.confidence_rows import reliability_rows, risk_rows
+from benchmark_eval.sweep.confusion_rows import confusion_rows, enrichment_rows, label_rows
 from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
+from benchmark_eval.sweep.error_rows import error_rows
+from benchmark_eval.sweep.evidence_counts import ModelCounts, read_counts
 from benchmark_eval.sweep.identical import (
     identical_files,
     shared_splits,
     without_intervals_of_copies,
 )
+from benchmark_eval.sweep.novelty_rows import histogram_rows, novelty_rows
 from benchmark_eval.sweep.planning_rows import planning_rows
+from benchmark_eval.sweep.prices import Prices
+from benchmark_eval.sweep.share_rows import band_gap_rows, densities, share_rows
+from benchmark_eval.sweep.species_curves import retention_rows, species_curve_rows, tier_rows
+from benchmark_eval.sweep.species_rows import species_rows
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -49,9 +59,12 @@ from benchmark_eval.sweep.summaries import (
     collect,
     find_summaries,
 )
+from benchmark_eval.sweep.table_rows import HistogramRow, NoveltyRow, ReliabilityRow, RiskRow
+from benchmark_eval.sweep.target_rows import target_gain_rows
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
+_NO_PRICES = Prices()
 _LOG = logging.getLogger(__name__)
 # includes the start of a counted noun, so that '1 image' and '2 images' match
 _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
@@ -63,7 +76,8 @@ Groups = dict[Condition, list[ModelResult]]
 class SweepInputs:
     """All inputs of the tables of a sweep, read and checked.
 
-    ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics.
+    ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics, ``counts``
+    what was counted in the evidence of each model that has some, ``prices`` those of training data.
     """
 
     eval_dir: Path
@@ -72,6 +86,8 @@ class SweepInputs:
     benchmark: Benchmark
     exact: Mapping[Path, ExactBudget]
     custom: CustomMetrics | None
+    counts: Mapping[str, ModelCounts]
+    prices: Prices
 
 
 def aggregate(
@@ -83,6 +99,8 @@ def aggregate(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
+    price_per_image: float | None = None,
+    price_per_specimen: float | None = None,
     force: bool = False,
 ) -> tables.Aggregated:
     """Compute the tables of a sweep from the summaries of its models and write them.
@@ -105,6 +123,9 @@ def aggregate(
         Models of the manifest that count as missing even if a summary exists.
     custom_metrics : str or Path, optional
         Python file with a function ``custom_metrics`` that computes additional metrics of a model.
+    price_per_image, price_per_specimen : float, optional
+        Price of a training image, and of an annotated specimen, in any currency. If at least one
+        is given, budgets are also compared and planned by price.
     force : bool, default False
         Whether to replace existing files that this package did not write, or that were edited
         since.
@@ -122,7 +143,7 @@ def aggregate(
         belong together. All problems are in ``problems``.
     UsageError
         A file must not be replaced: it is an input, was not written by this package, or another
-        process is writing it.
+        process is writing it. Or a price is negative.
     OSError
         The files cannot be written.
 
@@ -156,6 +177,7 @@ def aggregate(
     [('global_uniform', 'all', [0])]
     >>> folder.cleanup()
     """
+    prices = Prices(price_per_image, price_per_specimen)
     inputs = sweep_inputs(eval_dir, manifest, benchmark, custom_metrics)
     with tables.claim_tables(output_dir, inputs=inputs, force=force) as output:
         read = read_sweep(
@@ -165,6 +187,7 @@ def aggregate(
             allow_missing=allow_missing,
             exclude=exclude,
             custom_metrics=custom_metrics,
+            prices=prices,
         )
         table = assemble(read)
         tables.write(table, output)
@@ -198,6 +221,7 @@ def read_sweep(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
+    prices: Prices = _NO_PRICES,
 ) -> SweepInputs:
     """Read all inputs of the tables; raises one ``InputError`` with all their problems."""
     entries = read_manifest(manifest)
@@ -205,6 +229,17 @@ def read_sweep(
     custom = None if custom_metrics is None else load_custom_metrics(custom_metrics)
     problems = Problems()
     collected = Collected((), (), ())
+    counts: dict[str, ModelCounts] = {}
+
+    def count(model: ModelResult, problems: Problems) -> None:
+        try:
+            found = read_counts(model, loaded)
+        except InputError as error:
+            problems.extend(error.problems)
+            return
+        if found is not None:
+            counts[model.entry.model_name] = found
+
     try:
         collected = collect(
             Path(eval_dir),
@@ -213,19 +248,20 @@ def read_sweep(
             allow_missing=allow_missing,
             exclude=exclude,
             custom=custom,
+            on_read=count,
         )
     except InputError as error:
         problems.extend(error.problems)
     exact = _exact_budgets(entries, loaded, problems)
     if problems:
         raise InputError(problems.all())
-    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom)
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom, counts, prices)
 
 
 def assemble(read: SweepInputs) -> tables.Aggregated:
     """Compute every table from its inputs."""
     manifest, collected, benchmark = read.manifest, read.collected, read.benchmark
-    exact, custom = read.exact, read.custom
+    exact, custom, counts = read.exact, read.custom, read.counts
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
     }  # conditions without an evaluated model have a row too
@@ -247,12 +283,15 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     _warn_identical(identical)
     bands = dict(zip(categories.ids.tolist(), categories.distance_band, strict=True))
     curves = _learning_curves(groups, collected.missing, means, identical, bands)
-    best = {row.condition for row in best_conditions(curves).values()}
+    best = [row.condition for row in best_conditions(curves).values()]
     grid, gaps = target_tables(groups, means, target_band, splits)
-    budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact)
+    density = densities(benchmark, splits)
+    species_curves = species_curve_rows(groups, benchmark)
+    looked_at = _best_evidence(groups, best, counts, benchmark)
+    budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact, read.prices)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
-        inputs=_inputs(manifest, collected, exact, custom),
+        inputs=_inputs(manifest, collected, exact, custom, read.prices),
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         unlisted_summaries=list(collected.unlisted_summaries),
@@ -265,11 +304,62 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         budget_curves=budgets,
         density_curves=_density(groups, splits),
         operating_curves=_operating(groups, curves, splits),
-        comparisons=comparison_rows(groups, benchmark, budgets, splits),
+        comparisons=comparison_rows(groups, benchmark, budgets, splits, counts, density),
         budget_planning=planning_rows(groups, budgets),
+        species=species_rows(benchmark, density, species_curves, best, looked_at.pairs),
+        species_curves=species_curves,
+        tiers=tier_rows(groups, benchmark),
+        target_gains=target_gain_rows(groups, benchmark),
+        retention=retention_rows(groups),
+        pooled_shares=share_rows(groups, counts, benchmark, density),
+        band_gaps=band_gap_rows(groups, counts, benchmark, density),
+        error_types=error_rows(groups),
+        confusions=confusion_rows(looked_at.pairs, categories),
+        labels=label_rows(looked_at.pairs, groups, counts, categories),
+        confusion_by_chance=enrichment_rows(groups, counts),
+        reliability=looked_at.reliability,
+        risk_coverage=looked_at.risk_coverage,
+        novelty=looked_at.novelty,
+        novelty_histograms=looked_at.histograms,
+        without_evidence=[
+            model.entry.model_name
+            for model in collected.models
+            if model.entry.model_name not in counts
+        ],
         models=[_model_row(model, means, best) for model in collected.models],
     )
     return without_intervals_of_copies(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _FromEvidence:
+    """What is kept of the whole evidence of the best conditions."""
+
+    pairs: list[Pairs]
+    reliability: list[ReliabilityRow]
+    risk_coverage: list[RiskRow]
+    novelty: list[NoveltyRow]
+    histograms: list[HistogramRow]
+
+
+def _best_evidence(
+    groups: Groups,
+    best: Collection[Condition],
+    counts: Mapping[str, ModelCounts],
+    benchmark: Benchmark,
+) -> _FromEvidence:
+    """Read the whole evidence of the best conditions, one architecture at a time."""
+    kept = _FromEvidence([], [], [], [], [])
+    for each in best_evidence(groups, best, counts):
+        for split in TEST_SPLITS:
+            found = pairs_of(each, split, benchmark.categories)
+            if found is not None:
+                kept.pairs.append(found)
+        kept.reliability.extend(reliability_rows(each, benchmark.categories))
+        kept.risk_coverage.extend(risk_rows(each, benchmark.categories))
+        kept.novelty.extend(novelty_rows(each, benchmark.categories))
+        kept.histograms.extend(histogram_rows(each, benchmark.categories))
+    return kept
 
 
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:
@@ -314,6 +404,7 @@ def _learning_curves(
             },
             retraining=intervals[condition][0],
             species_retraining=intervals[condition][1],
+            by_construction=[name for name in names if name in by_construction.CURVES],
         )
         for condition, models in groups.items()
     ]
@@ -368,6 +459,7 @@ def _budgets(
     manifest: Manifest,
     expected: ExpectedBudgets,
     exact: Mapping[Path, ExactBudget],
+    prices: Prices,
 ) -> list[tables.BudgetRow]:
     entries: dict[Condition, list[ModelEntry]] = {}
     for entry in manifest.in_table_order():
@@ -382,6 +474,7 @@ def _budgets(
                 k_or_p=row.k_or_p,
                 n_images=cost.n_images,
                 n_specimens=cost.n_specimens,
+                price=prices.of(cost.n_images, cost.n_specimens),
                 source=cost.source,
                 headline={name: row.metrics[name] for name in HEADLINE},
             )
@@ -413,6 +506,7 @@ def _density(groups: Groups, splits: Sequence[str]) -> list[tables.DensityRow]:
                                 name: estimate(model.density[key][at] for model in models)
                                 for at, name in enumerate(STRATUM_METRICS)
                             },
+                            by_construction=by_construction.fixed_on(split, STRATUM_METRICS),
                         )
                     )
     return rows
@@ -437,6 +531,7 @@ def _operating(
                             key: _over_seeds([m.operating[split][line, at] for m in models])
                             for line, key in enumerate(CURVE_KEYS)
                         },
+                        by_construction=by_construction.fixed_on(split, CURVE_KEYS),
                     )
                 )
     return rows
@@ -468,6 +563,7 @@ def _model_row(
         values=model.values,
         targets=dict(means.get(entry.model_name, {})),
         density=density if entry.condition in best else {},
+        by_construction=[name for name in model.values if name in by_construction.CURVES],
     )
 
 
@@ -495,9 +591,10 @@ def _inputs(
     collected: Collected,
     exact: Mapping[Path, ExactBudget],
     custom: CustomMetrics | None,
+    prices: Prices,
 ) -> tables.Inputs:
     first = collected.models[0] if collected.models else None
-    options = msgspec.to_builtins(first.config) if first else {}
+    options = {**(msgspec.to_builtins(first.config) if first else {}), **prices.options}
     return tables.Inputs(
         package_version=__version__,
         scoring_code=first.provenance.scoring_code if first else "",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Floats, Ints
 from benchmark_eval.core.intervals import (
     MIN_SEEDS,
     MIN_SPECIES,
@@ -30,8 +30,17 @@ from benchmark_eval.protocol import OOD_BANDS, REGIMES
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.band_gaps import BandCounts, band_gap
 from benchmark_eval.sweep.budget_curves import Curve, doublings, equal_budgets
-from benchmark_eval.sweep.designs import drawn_images
+from benchmark_eval.sweep.designs import first_names, regime_order
 from benchmark_eval.sweep.paired import compare_pairs
+from benchmark_eval.sweep.share_rows import (
+    OOD,
+    Band,
+    Counts,
+    Density,
+    band_counts,
+    ood_bands,
+    with_evidence,
+)
 from benchmark_eval.sweep.species_tables import (
     SPECIES_MEANS,
     detection_recall,
@@ -66,8 +75,8 @@ METRICS = (
     Metric(OOD_RECALL, "semantic_ood", detection_recall),
 )
 """The metrics of the comparisons, in order: one for each headline metric."""
-UNITS = ("n_images", "n_specimens")
-"""The costs of equal budgets."""
+UNITS = ("n_images", "n_specimens", "price")
+"""The costs of equal budgets; the last one only if the configuration has prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ def comparison_rows(
     benchmark: Benchmark,
     budgets: Sequence[BudgetRow],
     splits: Sequence[str],
+    counts: Counts,
+    density: Mapping[str, Density],
 ) -> list[ComparisonRow]:
     """Every comparison of the sweep, question by question.
 
@@ -97,6 +108,10 @@ def comparison_rows(
         The costs of the conditions.
     splits
         The splits that were evaluated.
+    counts
+        What was counted in the evidence of the models, for the bands.
+    density
+        The scored specimens of the splits by density stratum.
 
     Returns
     -------
@@ -104,7 +119,7 @@ def comparison_rows(
         Runs of a condition with identical predictions on the split count once, and conditions
         that draw the same images of every species enter once, under their first name.
     """
-    first = _first_names(list(groups), benchmark)
+    first = first_names(list(groups), benchmark)
     rows: list[ComparisonRow] = []
     for metric in METRICS:
         if metric.split not in splits:
@@ -117,27 +132,8 @@ def comparison_rows(
         if metric.split == "iid_test":
             rows += _targets(made, benchmark)
         if metric.split == "semantic_ood":
-            rows += _bands(groups, made, first, benchmark)
+            rows += _bands(groups, made, first, benchmark, counts, density)
     return rows
-
-
-def _first_names(
-    conditions: Sequence[Condition], benchmark: Benchmark
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """The first (regime, k_or_p) with the same design as each one; itself without train.json."""
-    keys = list(dict.fromkeys((c.regime, c.k_or_p) for c in sorted(conditions, key=_regime_order)))
-    if "train" not in benchmark.splits:
-        return {key: key for key in keys}
-    categories = benchmark.categories
-    n_images = np.maximum(categories.n_train_images, 0)
-    is_target: Bools = np.array([bool(band) for band in categories.target_band], np.bool_)
-    held: dict[tuple[int, ...], tuple[str, str]] = {}
-    drawn = drawn_images(keys, n_images, is_target)
-    return {key: held.setdefault(drawn[key], key) for key in keys}
-
-
-def _regime_order(condition: Condition) -> tuple[int, float]:
-    return condition.regime_order, condition.value
 
 
 def _tables(groups: Groups, metric: Metric) -> _Tables:
@@ -257,7 +253,7 @@ def _architectures(
             at.setdefault(key, {})[condition.architecture] = condition
     pairs = [
         pair
-        for condition in sorted(at, key=lambda key: _regime_order(next(iter(at[key].values()))))
+        for condition in sorted(at, key=lambda key: regime_order(next(iter(at[key].values()))))
         for pair in combinations([at[condition][name] for name in sorted(at[condition])], 2)
     ]
     judged = compare_pairs(made.by_condition, pairs)
@@ -294,13 +290,18 @@ def _per_doubling(gain: float | None, high: float | None, low: float | None) -> 
     return gain / doublings(low, high)
 
 
+def units_of(budgets: Sequence[BudgetRow]) -> list[str]:
+    """The units in which any of the budgets is known."""
+    return [unit for unit in UNITS if any(getattr(row, unit) is not None for row in budgets)]
+
+
 def _equal_budgets(
     made: _Tables,
     first: Mapping[tuple[str, str], tuple[str, str]],
     budgets: Sequence[BudgetRow],
 ) -> Iterator[ComparisonRow]:
     """All pairs of regimes of each architecture over the budgets that both cover."""
-    for unit in UNITS:
+    for unit in units_of(budgets):
         costs = {row.condition: getattr(row, unit) for row in budgets}
         curves: dict[tuple[str, str], Curve] = {}
         for key in _curves(made):
@@ -320,8 +321,10 @@ def _equal_budgets(
         found, judged = equal_budgets(curves, pairs)
         sides = []
         for ((architecture, a), (_, b)), each in zip(pairs, found, strict=True):
-            span = "" if each.low is None else f", {each.low:.0f} to {each.high:.0f} "
-            span += unit.removeprefix("n_") if span else ""
+            span = ""
+            if each.low is not None:
+                ends = f"{each.low:.0f} to {each.high:.0f}"
+                span = f", {unit} {ends}" if unit == "price" else f", {ends} {unit[2:]}"
             sides.append((_named(architecture, a) + span, _named(architecture, b) + span))
         name = f"equal_budget_{unit.removeprefix('n_')}"
         yield from _rows(name, made.metric, "", sides, judged)
@@ -383,42 +386,46 @@ def _bands(
     made: _Tables,
     first: Mapping[tuple[str, str], tuple[str, str]],
     benchmark: Benchmark,
+    counts: Counts,
+    density: Mapping[str, Density],
 ) -> Iterator[ComparisonRow]:
-    """Near against mid and far unseen species, at any density of their images.
+    """Near against mid and far unseen species, within the density strata that both fill.
 
-    Never tested: the difference may be one of density (``sweep.band_gaps`` compares within strata,
-    for which the summaries lack counts by species).
+    Conditions without evidence are compared at any density of their images, and never tested.
     """
-    categories, truth = benchmark.categories, benchmark.splits[made.metric.split]
-    band_of = np.array(categories.distance_band)
+    truth = density[OOD]
+    bands = ood_bands(benchmark, truth)
     near, *further = OOD_BANDS
-    scored = band_of[truth.category[~truth.crowd]]
-    images = truth.image[~truth.crowd]
-    n_images = {band: len(np.unique(images[scored == band])) for band in OOD_BANDS}
-    bands = band_of[categories.rows_of(made.species)]
+    rows_of_scored = benchmark.categories.rows_of(made.species)
     for architecture in dict.fromkeys(c.architecture for c in made.by_condition):
         intervals, sides = [], []
         for condition in _designs(made, first, architecture):
-            models = distinct_models(groups[condition], made.metric.split)
-            counts = {
-                band: _counts(models, made, bands == band, n_images[band]) for band in OOD_BANDS
+            used = distinct_models(groups[condition], OOD)
+            by_density = used == with_evidence(groups[condition], counts, OOD)
+            counted = {
+                name: band_counts(used, counts, truth, band)
+                if by_density
+                else _at_any_density(used, made, band, rows_of_scored, truth)
+                for name, band in bands.items()
             }
             for other in further:
-                intervals.append(_gap(counts[near], counts[other]))
+                found = _gap(counted[near], counted[other])
+                if not by_density and found.no_verdict is None:
+                    found = replace(found, no_verdict=Reason.ANY_DENSITY)
+                intervals.append(found)
                 sides.append((f"{condition}, {near}", f"{condition}, {other}"))
-        judged = _not_tested(judge(intervals), Reason.ANY_DENSITY)
-        yield from _rows("bands", made.metric, architecture, sides, judged)
+        yield from _rows("bands", made.metric, architecture, sides, judge(intervals))
 
 
 def _gap(near: BandCounts, far: BandCounts) -> Interval:
-    """``band_gap`` in one stratum, with the reason why a band is too small for it."""
+    """The gap of the mean over species, with the reason if a band is too small for any stratum."""
     sides = (near, far)
-    n_species = [int((side.annotated > 0).sum()) for side in sides]
+    n_species = [int((side.annotated.sum(axis=0) > 0).sum()) for side in sides]
     reason = (
         Reason.FEW_SPECIES
         if min(n_species) < MIN_SPECIES
         else Reason.FEW_IMAGES
-        if min(side.n_images[0] for side in sides) < MIN_IMAGES
+        if min(sum(side.n_images) for side in sides) < MIN_IMAGES
         else None
     )
     if reason is None:
@@ -429,11 +436,12 @@ def _gap(near: BandCounts, far: BandCounts) -> Interval:
     return without_interval(nothing, reason)
 
 
-def _counts(
-    models: Sequence[ModelResult], made: _Tables, inside: Bools, n_images: int
+def _at_any_density(
+    models: Sequence[ModelResult], made: _Tables, band: Band, scored: Ints, truth: Density
 ) -> BandCounts:
-    """The specimens of a band's species, in one stratum of all densities."""
+    """The specimens of a band's species in one stratum of all densities, from the summaries."""
     seeds = [model.entry.seed for model in models]
+    inside = band.inside[scored]
 
     def count(key: str) -> Ints:
         at = SPECIES_KEYS.index(key)
@@ -443,4 +451,4 @@ def _counts(
         return np.nan_to_num(table[inside]).astype(np.int64)
 
     annotated = count("n_gt").max(axis=1, initial=0)
-    return BandCounts(count("n_matched_tp")[None], annotated[None], [n_images])
+    return BandCounts(count("n_matched_tp")[None], annotated[None], [truth.n_images(band.inside)])

@@ -12,23 +12,12 @@ from benchmark_eval.core.intervals import UNIT, Interval, Reason
 from benchmark_eval.core.numbers import ROUNDING
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.results.registry import CURVE_METRICS, CurveMetric
+from benchmark_eval.sweep.by_construction import FIXED_CURVES
 from benchmark_eval.sweep.moderated import retraining_intervals
 from benchmark_eval.sweep.species_tables import SPECIES_MEANS, scored_species, species_by_seed
 from benchmark_eval.sweep.summaries import SPECIES_KEYS, ModelResult
 from benchmark_eval.sweep.tables import Limits
 
-BY_CONSTRUCTION = frozenset(
-    {
-        "ood_joint_AP_50",
-        "ood_classification_given_detection_acc",
-        "ood_classification_loss_ratio",
-        "ood_species_recall",
-        "ood_mid_tribe_correct_genus",
-        "ood_far_tribe_correct_genus",
-        "ood_far_tribe_correct_tribe",
-    }
-)
-"""Curve metrics that no model can change: unseen species have no name to be right about."""
 _OF_ALL = frozenset(
     {
         "AR_100",
@@ -89,7 +78,7 @@ def curve_intervals(
             [[model.values.get(name) for model in models] for models in groups.values()],
             bounds_of(metric),
             None if counted is None else fewest[counted],
-            name in BY_CONSTRUCTION,
+            name in FIXED_CURVES,
         )
         for condition, interval in zip(groups, rows, strict=True):
             result[condition][0][name] = limits(interval)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_eval.results.frames import Kind, data_frame
-from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, load_tables
+from benchmark_eval.sweep.table_rows import SpeciesRow
+from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, FLAT, column_kinds, load_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,19 +16,27 @@ if TYPE_CHECKING:
 _TEXT = {
     *("model", "architecture", "regime", "k_or_p", "k", "seed", "split", "band", "stratum"),
     *("source", "difference", "missing_models", "identical_predictions"),
-    *("question", "metric", "scope", "a", "b", "covers", "verdict", "reason"),
-    *("unit", "cost_beyond", "low_beyond", "high_beyond"),
+    "by_construction",
 }
 _COUNTS = {
     "learning_curves": {"n_seeds"},
     "target_species_curves": {"n_species"},
-    "comparisons": {"n_species", "n_seeds", "n_left_out", "n_tests"},
     "density_curves": {"n_images", "n_gt"},
 }
 """Counts beside the ``<metric>_n`` of every table of means (budgets may be expected values)."""
 
 
+_FLAT: dict[str, dict[str, Kind]] = {
+    "species": column_kinds(SpeciesRow),
+    **{name: column_kinds(kind) for name, kind in FLAT.items()},
+}
+
+
 def _kind(table: str, column: str) -> Kind:
+    if table in _FLAT:
+        # the columns of budgets are named after regimes
+        unnamed: Kind = "text" if column.endswith("k_or_p") else "number"
+        return _FLAT[table].get(column, unnamed)
     if column in _TEXT:
         return "text"
     is_n = column == "n" or column.endswith("_n")
@@ -50,12 +59,15 @@ def read_aggregated(path: str | Path) -> dict[str, pd.DataFrame]:
     dict of str to pandas.DataFrame
         The CSV files by name: ``learning_curves``, ``differences``, ``target_species_curves``,
         ``target_vs_nontarget``, ``budget_curves``, ``density_curves``, ``operating_curves``,
-        ``comparisons``, ``budget_planning`` and ``models``, with the same rows and columns.
+        ``comparisons``, ``budget_planning``, ``species``, ``species_curves``, ``tiers``,
+        ``target_gains``, ``retention``, ``pooled_shares``, ``band_gaps``, ``error_types``,
+        ``confusions``, ``labels``, ``confusion_by_chance``, ``reliability``, ``risk_coverage``,
+        ``novelty``, ``novelty_histograms`` and ``models``, with the same rows and columns.
 
         ``model``, ``architecture``, ``regime``, ``k_or_p``, ``k``, ``seed`` and all other
-        labels are text. Counts, such as ``n_seeds`` and ``<metric>_n``, are Int64. All other
-        columns are float64. In ``budget_curves``, ``n_images`` and ``n_specimens`` are float64,
-        because they can be expected values.
+        labels are text. Counts, such as ``n_seeds`` and ``<metric>_n``, and flags are Int64. All
+        other columns are float64. In ``budget_curves``, ``n_images`` and ``n_specimens`` are
+        float64, because they can be expected values.
 
     Raises
     ------

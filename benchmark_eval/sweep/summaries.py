@@ -27,7 +27,6 @@ from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
 from benchmark_eval.results import schema as results
 from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
-from benchmark_eval.results.evidence import evidence_problems
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.custom_metrics import CustomMetrics
 
@@ -97,7 +96,8 @@ class ModelResult:
     ``values`` has every name of ``CURVE_METRICS``, then custom metrics; ``species`` the scored
     species by split; ``density`` maps (split, band or "", stratum) to the values of
     ``STRATUM_METRICS``; ``operating`` maps a split to an array (len(CURVE_KEYS), thresholds), NaN
-    for undefined values.
+    for undefined values; ``errors`` has the errors per 100 images and the dAP@.5 of each error
+    type by split; ``evidence`` is the place of ``<model>_evidence.npz``, which may be missing.
     """
 
     entry: ModelEntry
@@ -112,6 +112,8 @@ class ModelResult:
     config: results.RunConfig
     provenance: results.Provenance
     digest: str
+    errors: dict[str, dict[str, tuple[float | None, float | None]]]
+    evidence: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +133,13 @@ def collect(
     allow_missing: bool,
     exclude: Collection[str] = (),
     custom: CustomMetrics | None = None,
+    on_read: Callable[[ModelResult, Problems], None] | None = None,
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
 
     ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``custom`` are custom
-    metrics. Models of ``exclude`` count as missing.
+    metrics. Models of ``exclude`` count as missing. ``on_read`` is called with every model that was
+    read, and with the collected problems.
 
     Raises InputError with all problems: summaries that are missing (unless ``allow_missing``),
     damaged, of another schema version, model or benchmark, or evaluated with other options than
@@ -153,6 +157,8 @@ def collect(
         model = _read(path, entry, custom, problems)
         if model is not None:
             models.append(model)
+            if on_read is not None:
+                on_read(model, problems)
     _check_benchmark(models, benchmark_digests, problems)
     _check_options(models, problems)
     if not allow_missing:
@@ -234,8 +240,8 @@ def _read(
         evaluation = results.decode_summary(data, str(path))
         if evaluation.model == entry.model_name:
             evidence = path.with_name(f"{entry.model_name}_{EVIDENCE}")
-            problems.extend(evidence_problems(evidence, evaluation))
-            return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), custom)
+            digest = hashlib.sha256(data).hexdigest()
+            return extract(evaluation, entry, digest, custom, evidence)
     except InputError as error:
         problems.extend(error.problems)
         return None
@@ -255,8 +261,12 @@ def extract(
     entry: ModelEntry,
     digest: str,
     custom: CustomMetrics | None = None,
+    evidence: Path | None = None,
 ) -> ModelResult:
-    """The values of an evaluation that the tables need; ``digest`` is its summary's SHA-256."""
+    """The values of an evaluation that the tables need; ``digest`` is its summary's SHA-256.
+
+    ``evidence`` is the place of its evidence file.
+    """
     splits = evaluation.per_split
     density: dict[tuple[str, str, str], tuple[float | None, ...]] = {}
     strata: dict[tuple[str, str, str], StratumCount] = {}
@@ -289,7 +299,19 @@ def extract(
         config=evaluation.config,
         provenance=evaluation.provenance,
         digest=digest,
+        errors={split: _errors(block.errors) for split, block in splits.items()},
+        evidence=evidence,
     )
+
+
+def _errors(errors: results.Errors) -> dict[str, tuple[float | None, float | None]]:
+    """Errors per 100 images and dAP@.5 of the error types that the split has."""
+    named = {name: getattr(errors, name) for name in ("wrong_name", *results.ERROR_TYPES)}
+    return {
+        name: (_float(count.per_100_images), _float(count.dAP_50))
+        for name, count in named.items()
+        if isinstance(count, results.ErrorCount) and name != "correct"
+    }
 
 
 def _species(scores: Mapping[str, results.SpeciesScore]) -> SplitSpecies:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,36 +21,41 @@ from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_or_report
-from benchmark_eval.inputs.manifest import Condition, condition_of
+from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.differences import DIFFERENCES
 from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
+from benchmark_eval.sweep.table_rows import (
+    BandGapRow,
+    BudgetResult,
+    ConditionRow,
+    ConfusionRow,
+    EnrichmentRow,
+    ErrorRow,
+    HistogramRow,
+    LabelRow,
+    NoveltyRow,
+    ReliabilityRow,
+    RetentionRow,
+    RiskRow,
+    ShareRow,
+    SpeciesCurveRow,
+    SpeciesRow,
+    TargetGainRow,
+    TierRow,
+    parsed,
+)
 from benchmark_eval.sweep.verdicts import Word
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Layout version of ``aggregated.json``; other versions are rejected."""
 AGGREGATED = "aggregated.json"
 TARGET_REGIME = REGIMES[2]
 """The regime of the tables about target species: incremental_uniform_targets."""
 TARGET_KEYS = ("AP_50", "AP_50_95")
 """The per-species metrics of the tables about target species."""
-
-_parsed = cache(condition_of)
-
-
-class _ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of one training condition."""
-
-    architecture: str
-    regime: str
-    k_or_p: str
-
-    @property
-    def condition(self) -> Condition:
-        """The condition as a sortable object."""
-        return _parsed(self.architecture, self.regime, self.k_or_p)
 
 
 class _TargetConditionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +68,7 @@ class _TargetConditionRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def condition(self) -> Condition:
         """The condition as a sortable object."""
-        return _parsed(self.architecture, TARGET_REGIME, self.k)
+        return parsed(self.architecture, TARGET_REGIME, self.k)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -74,7 +79,7 @@ class Limits(msgspec.Struct, frozen=True):
     reason: Reason | None
 
 
-class CurveRow(_ConditionRow, frozen=True, kw_only=True):
+class CurveRow(ConditionRow, frozen=True, kw_only=True):
     """One condition of learning_curves.csv: an estimate over seeds for each curve metric.
 
     ``seeds`` were evaluated; ``missing`` are the manifest's models without a result.
@@ -82,6 +87,8 @@ class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     these seeds, but there is no interval. ``differences`` are those within a model, by the names of
     ``sweep.differences``. ``retraining`` are the intervals over seeds of every metric;
     ``species_retraining`` those over species and seeds of the metrics that are means over species.
+    ``by_construction`` are the metrics with a value that says nothing about the models; so in
+    every other row.
     """
 
     seeds: list[int]
@@ -91,6 +98,7 @@ class CurveRow(_ConditionRow, frozen=True, kw_only=True):
     differences: dict[str, Estimate]
     retraining: dict[str, Limits]
     species_retraining: dict[str, Limits]
+    by_construction: list[str]
 
 
 class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
@@ -100,6 +108,7 @@ class TargetRow(_TargetConditionRow, frozen=True, kw_only=True):
     n_species: int
     AP_50: Estimate
     AP_50_95: Estimate
+    by_construction: list[str]
 
 
 class TargetGapRow(_TargetConditionRow, frozen=True, kw_only=True):
@@ -111,22 +120,25 @@ class TargetGapRow(_TargetConditionRow, frozen=True, kw_only=True):
     target_AP_50_95: Estimate
     nontarget_AP_50_95: Estimate
     gap_AP_50_95: Estimate
+    by_construction: list[str]
 
 
-class BudgetRow(_ConditionRow, frozen=True, kw_only=True):
+class BudgetRow(ConditionRow, frozen=True, kw_only=True):
     """Distinct training images and specimens of a condition, and the headline estimates.
 
     ``source`` is "exact" (counted in the condition's training annotations), "expected" (from
-    train.json) or "unknown" (without either).
+    train.json) or "unknown" (without either). ``price`` is that of the images and specimens, by
+    the prices of the configuration.
     """
 
     n_images: float | None
     n_specimens: float | None
+    price: float | None
     source: Literal["exact", "expected", "unknown"]
     headline: dict[str, Estimate]
 
 
-class DensityRow(_ConditionRow, frozen=True, kw_only=True):
+class DensityRow(ConditionRow, frozen=True, kw_only=True):
     """A condition on the images of one density stratum, for one distance band or all."""
 
     split: str
@@ -135,14 +147,16 @@ class DensityRow(_ConditionRow, frozen=True, kw_only=True):
     n_images: int
     n_gt: int
     metrics: dict[str, Estimate]
+    by_construction: list[str]
 
 
-class OperatingRow(_ConditionRow, frozen=True, kw_only=True):
+class OperatingRow(ConditionRow, frozen=True, kw_only=True):
     """The best condition of an architecture at one confidence threshold."""
 
     split: str
     confidence: float
     metrics: dict[str, Estimate]
+    by_construction: list[str]
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,9 +198,9 @@ BELOW, ABOVE = "< smallest", "> largest"
 class PlanningRow(msgspec.Struct, frozen=True, kw_only=True):
     """The cost at which a regime reaches a fraction of the result with all images.
 
-    ``unit`` is "images" or "specimens". Costs lie within the budgets, ``smallest`` to ``largest``;
-    an undefined one has ``BELOW`` or ``ABOVE`` in ``..._beyond``, or a ``reason``. The interval
-    covers retraining.
+    ``unit`` is "images", "specimens" or, if the configuration has prices, "price". Costs lie
+    within the budgets, ``smallest`` to ``largest``; an undefined one has ``BELOW`` or ``ABOVE`` in
+    ``..._beyond``, or a ``reason``. The interval covers retraining.
     """
 
     architecture: str
@@ -224,14 +238,15 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, float | None]
     targets: dict[str, float | None]
     density: dict[str, float | None]
+    by_construction: list[str]
 
     @property
     def condition(self) -> Condition:
         """The condition as a sortable object."""
-        return _parsed(self.architecture, self.regime, self.k_or_p)
+        return parsed(self.architecture, self.regime, self.k_or_p)
 
 
-class MissingSeed(_ConditionRow, frozen=True, kw_only=True):
+class MissingSeed(ConditionRow, frozen=True, kw_only=True):
     """A cell of the sweep without a result; ``model`` is empty if the manifest lacks it too."""
 
     seed: int
@@ -302,7 +317,11 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole sweep: the content of ``aggregated.json``."""
+    """A whole sweep: the content of ``aggregated.json``.
+
+    ``without_evidence`` are the models without ``<model>_evidence.npz``, which the tables that are
+    computed from it lack.
+    """
 
     schema_version: int
     inputs: Inputs
@@ -320,6 +339,22 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     operating_curves: list[OperatingRow]
     comparisons: list[ComparisonRow]
     budget_planning: list[PlanningRow]
+    species: list[SpeciesRow]
+    species_curves: list[SpeciesCurveRow]
+    tiers: list[TierRow]
+    target_gains: list[TargetGainRow]
+    retention: list[RetentionRow]
+    pooled_shares: list[ShareRow]
+    band_gaps: list[BandGapRow]
+    error_types: list[ErrorRow]
+    confusions: list[ConfusionRow]
+    labels: list[LabelRow]
+    confusion_by_chance: list[EnrichmentRow]
+    reliability: list[ReliabilityRow]
+    risk_coverage: list[RiskRow]
+    novelty: list[NoveltyRow]
+    novelty_histograms: list[HistogramRow]
+    without_evidence: list[str]
     models: list[ModelRow]
 
     @property
@@ -344,7 +379,14 @@ SPECIES_RETRAINING = ("ci95_species_retraining_low", "ci95_species_retraining_hi
 """The columns of an interval over species and seeds, as ``<metric>_<part>``."""
 HEADLINE_PARTS = ("mean", "std", "n")
 
+FIXED = "by_construction"
+"""The column with the metrics that are fixed by construction."""
+BUDGET_KEYS = ("k_or_p", "iid_AP_50_95", "iid_species_recall")
+"""The columns of a species at a budget, as ``<regime>_<smallest or largest>_<key>``."""
+
 Row = Sequence[object]
+Layout = Callable[["Aggregated"], tuple[list[str], list[Row]]]
+Kind = Literal["text", "count", "number"]
 
 
 def _stems(names: Iterable[str], parts: Sequence[str] = PARTS) -> list[str]:
@@ -353,6 +395,10 @@ def _stems(names: Iterable[str], parts: Sequence[str] = PARTS) -> list[str]:
 
 def _cells(estimates: Iterable[Estimate], parts: Sequence[str] = PARTS) -> list[object]:
     return [getattr(item, part) for item in estimates for part in parts]
+
+
+def _fixed(row: CurveRow | TargetRow | TargetGapRow | DensityRow | OperatingRow | ModelRow) -> str:
+    return "; ".join(row.by_construction)
 
 
 def curve_names(table: Aggregated) -> list[str]:
@@ -375,8 +421,8 @@ def _learning_curves(table: Aggregated) -> tuple[list[str], list[Row]]:
             cells += [row.retraining[name].low, row.retraining[name].high]
             if name in SPECIES_MEANS:
                 cells += [row.species_retraining[name].low, row.species_retraining[name].high]
-        rows.append([*cells, "; ".join(row.missing), "; ".join(row.identical)])
-    return [*header, "missing_models", "identical_predictions"], rows
+        rows.append([*cells, "; ".join(row.missing), "; ".join(row.identical), _fixed(row)])
+    return [*header, "missing_models", "identical_predictions", FIXED], rows
 
 
 def _differences(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -389,7 +435,7 @@ def _differences(table: Aggregated) -> tuple[list[str], list[Row]]:
 
 
 def _target_species(table: Aggregated) -> tuple[list[str], list[Row]]:
-    header = ["architecture", "split", "k", "band", "n_species", *_stems(TARGET_KEYS)]
+    header = ["architecture", "split", "k", "band", "n_species", *_stems(TARGET_KEYS), FIXED]
     rows: list[Row] = [
         [
             row.architecture,
@@ -398,6 +444,7 @@ def _target_species(table: Aggregated) -> tuple[list[str], list[Row]]:
             row.band,
             row.n_species,
             *_cells((row.AP_50, row.AP_50_95)),
+            _fixed(row),
         ]
         for row in table.target_species_curves
     ]
@@ -410,14 +457,20 @@ GAP_SIDES = ("target", "nontarget", "gap")
 def _target_gap(table: Aggregated) -> tuple[list[str], list[Row]]:
     names = [f"{side}_{key}" for key in TARGET_KEYS for side in GAP_SIDES]
     rows: list[Row] = [
-        [row.architecture, row.split, row.k, *_cells(getattr(row, name) for name in names)]
+        [
+            row.architecture,
+            row.split,
+            row.k,
+            *_cells(getattr(row, name) for name in names),
+            _fixed(row),
+        ]
         for row in table.target_vs_nontarget
     ]
-    return ["architecture", "split", "k", *_stems(names)], rows
+    return ["architecture", "split", "k", *_stems(names), FIXED], rows
 
 
 def _budgets(table: Aggregated) -> tuple[list[str], list[Row]]:
-    header = ["architecture", "regime", "k_or_p", "n_images", "n_specimens", "source"]
+    header = ["architecture", "regime", "k_or_p", "n_images", "n_specimens", "price", "source"]
     rows: list[Row] = [
         [
             row.architecture,
@@ -425,6 +478,7 @@ def _budgets(table: Aggregated) -> tuple[list[str], list[Row]]:
             row.k_or_p,
             row.n_images,
             row.n_specimens,
+            row.price,
             row.source,
             *_cells((row.headline[name] for name in HEADLINE), HEADLINE_PARTS),
         ]
@@ -446,14 +500,15 @@ def _density(table: Aggregated) -> tuple[list[str], list[Row]]:
             row.n_images,
             row.n_gt,
             *_cells(row.metrics[name] for name in STRATUM_METRICS),
+            _fixed(row),
         ]
         for row in table.density_curves
     ]
-    return [*header, *_stems(STRATUM_METRICS)], rows
+    return [*header, *_stems(STRATUM_METRICS), FIXED], rows
 
 
 def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
-    header = ["architecture", "regime", "k_or_p", "split", "confidence", *_stems(CURVE_KEYS)]
+    header = ["architecture", "regime", "k_or_p", "split", "confidence"]
     rows: list[Row] = [
         [
             row.architecture,
@@ -462,29 +517,80 @@ def _operating(table: Aggregated) -> tuple[list[str], list[Row]]:
             row.split,
             row.confidence,
             *_cells(row.metrics[name] for name in CURVE_KEYS),
+            _fixed(row),
         ]
         for row in table.operating_curves
     ]
-    return header, rows
+    return [*header, *_stems(CURVE_KEYS), FIXED], rows
 
 
-def _fields(
-    kind: type[msgspec.Struct], rows: Iterable[ComparisonRow | PlanningRow]
-) -> tuple[list[str], list[Row]]:
-    """The fields of the rows as columns; ``reason`` is text, which has no undefined cells."""
-    names = [field.name for field in msgspec.structs.fields(kind)]
-    return names, [
-        [getattr(row, name) if name != "reason" else row.reason or "" for name in names]
-        for row in rows
-    ]
+COUNTED = (msgspec.inspect.IntType, msgspec.inspect.BoolType)
 
 
-def _comparisons(table: Aggregated) -> tuple[list[str], list[Row]]:
-    return _fields(ComparisonRow, table.comparisons)
+def column_kinds(kind: type[msgspec.Struct]) -> dict[str, Kind]:
+    """The kind of each column of a table whose rows are flat: text, a count or a number.
+
+    Flags are counts: 1 is true, 0 is false.
+    """
+    kinds: dict[str, Kind] = {}
+    for field in msgspec.inspect.type_info(kind).fields:  # type: ignore[attr-defined]
+        given = field.type
+        parts = given.types if isinstance(given, msgspec.inspect.UnionType) else (given,)
+        if any(isinstance(part, msgspec.inspect.FloatType) for part in parts):
+            kinds[field.name] = "number"
+        elif any(isinstance(part, COUNTED) for part in parts):
+            kinds[field.name] = "count"
+        else:
+            kinds[field.name] = "text"
+    return kinds
 
 
-def _planning(table: Aggregated) -> tuple[list[str], list[Row]]:
-    return _fields(PlanningRow, table.budget_planning)
+def _fields(name: str, kind: type[msgspec.Struct]) -> Layout:
+    """The layout of a table whose rows are flat: a column for each field."""
+    kinds = column_kinds(kind)
+    columns = [column for column in kinds if column != "budgets"]
+    read = attrgetter(*columns)
+    text = [at for at, column in enumerate(columns) if kinds[column] == "text"]
+
+    def layout(table: Aggregated) -> tuple[list[str], list[Row]]:
+        rows: list[Row] = []
+        for row in getattr(table, name):
+            cells = [int(cell) if isinstance(cell, bool) else cell for cell in read(row)]
+            for at in text:  # text has no undefined cells
+                cells[at] = cells[at] or ""
+            rows.append(cells)
+        return columns, rows
+
+    return layout
+
+
+BUDGET_COLUMNS = [
+    f"{regime}_{end}_{key}"
+    for regime in REGIMES
+    for end in ("smallest", "largest")
+    for key in BUDGET_KEYS
+]
+"""The columns of ``SpeciesRow.budgets``."""
+
+
+def _species(table: Aggregated) -> tuple[list[str], list[Row]]:
+    columns, rows = _fields("species", SpeciesRow)(table)
+    cells: list[Row] = []
+    for row, found in zip(rows, table.species, strict=True):
+        held = {(item.regime, item.end): item for item in found.budgets}
+        more: list[object] = []
+        for regime in REGIMES:
+            for end in ("smallest", "largest"):
+                item = held.get((regime, end))
+                more += (
+                    [item.k_or_p, item.AP_50_95, item.species_recall] if item else ["", None, None]
+                )
+        cells.append([*row, *more])
+    return [*columns, *BUDGET_COLUMNS], cells
+
+
+def _budget_cells(item: BudgetResult) -> list[object]:
+    return [item.k_or_p or "", item.AP_50_95, item.species_recall]
 
 
 def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
@@ -500,13 +606,34 @@ def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
             row.seed,
             *(row.values.get(name) for name in names),
             *(row.targets.get(name) for name in targets),
+            _fixed(row),
         ]
         for row in table.models
     ]
-    return header, rows
+    return [*header, FIXED], rows
 
 
-CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
+FLAT: dict[str, type[msgspec.Struct]] = {
+    "comparisons": ComparisonRow,
+    "budget_planning": PlanningRow,
+    "species_curves": SpeciesCurveRow,
+    "tiers": TierRow,
+    "target_gains": TargetGainRow,
+    "retention": RetentionRow,
+    "pooled_shares": ShareRow,
+    "band_gaps": BandGapRow,
+    "error_types": ErrorRow,
+    "confusions": ConfusionRow,
+    "labels": LabelRow,
+    "confusion_by_chance": EnrichmentRow,
+    "reliability": ReliabilityRow,
+    "risk_coverage": RiskRow,
+    "novelty": NoveltyRow,
+    "novelty_histograms": HistogramRow,
+}
+"""The tables whose columns are the fields of their rows."""
+
+CSV_FILES: dict[str, Layout] = {
     "learning_curves.csv": _learning_curves,
     "differences.csv": _differences,
     "target_species_curves.csv": _target_species,
@@ -514,8 +641,8 @@ CSV_FILES: dict[str, Callable[[Aggregated], tuple[list[str], list[Row]]]] = {
     "budget_curves.csv": _budgets,
     "density_curves.csv": _density,
     "operating_curves.csv": _operating,
-    "comparisons.csv": _comparisons,
-    "budget_planning.csv": _planning,
+    "species.csv": _species,
+    **{f"{name}.csv": _fields(name, kind) for name, kind in FLAT.items()},
     "models.csv": _models,
 }
 """Each CSV file of an aggregation with the function that returns its header and rows."""
@@ -641,7 +768,7 @@ def _missing_names(table: Aggregated) -> Iterator[tuple[str, list[str]]]:
 
 def _rows_of_conditions(
     table: Aggregated,
-) -> Iterator[_ConditionRow | _TargetConditionRow | ModelRow]:
+) -> Iterator[ConditionRow | _TargetConditionRow | ModelRow]:
     yield from table.missing
     yield from table.learning_curves
     yield from table.target_species_curves
@@ -650,6 +777,9 @@ def _rows_of_conditions(
     yield from table.density_curves
     yield from table.operating_curves
     yield from table.models
+    for name, kind in FLAT.items():
+        if issubclass(kind, ConditionRow):
+            yield from getattr(table, name)
 
 
 def json_schema() -> dict[str, Any]:

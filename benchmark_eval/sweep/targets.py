@@ -9,6 +9,7 @@ from benchmark_eval.core.numbers import difference
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL
+from benchmark_eval.sweep.by_construction import fixed_at
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import TARGET_KEYS, TARGET_REGIME, TargetGapRow, TargetRow
 
@@ -70,6 +71,7 @@ def target_tables(
                         n_species=sum(target_band.get(number) == band for number in scored),
                         AP_50=over_seeds(f"{band}/AP_50"),
                         AP_50_95=over_seeds(f"{band}/AP_50_95"),
+                        by_construction=fixed_at(condition.k_or_p, TARGET_KEYS),
                     )
                     for band in BAND_LABEL
                 ]
@@ -84,6 +86,9 @@ def target_tables(
                         target_AP_50_95=over_seeds("target/AP_50_95"),
                         nontarget_AP_50_95=over_seeds("nontarget/AP_50_95"),
                         gap_AP_50_95=over_seeds("gap/AP_50_95"),
+                        by_construction=fixed_at(
+                            condition.k_or_p, [f"target_{key}" for key in TARGET_KEYS]
+                        ),
                     )
                 )
     return grid, gaps

@@ -127,13 +127,13 @@ def test_curves_of_two_architectures_three_regimes_a_missing_seed_and_an_undefin
     assert b["iid_head_AP_50_mean"] == "0.9"
     header = list(rows[0])
     assert header[:4] == ["architecture", "regime", "k_or_p", "n_seeds"]
-    assert header[-2:] == ["missing_models", "identical_predictions"]
+    assert header[-3:] == ["missing_models", "identical_predictions", "by_construction"]
     parts = ["mean", "std", "n", "ci95_low", "ci95_high", "ci95_retraining_low"]
     parts.append("ci95_retraining_high")
     over_species = ["ci95_species_retraining_low", "ci95_species_retraining_high"]
     means = {f"{split}_{key}" for split in ("iid", "inat") for key in ("AP_50", "AP_50_95")}
     means |= {"iid_joint_AP_50", "inat_joint_AP_50"}
-    assert header[4:-2] == [
+    assert header[4:-3] == [
         f"{m.name}_{part}"
         for m in CURVE_METRICS
         for part in (*parts, *(over_species if m.name in means else ()))

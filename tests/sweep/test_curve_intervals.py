@@ -8,7 +8,7 @@ from scipy.stats import t
 from support.factories import BUDGETS
 from support.small_sweep import run_sweep
 
-from benchmark_eval.sweep.curve_intervals import BY_CONSTRUCTION
+from benchmark_eval.sweep.by_construction import FIXED_CURVES
 from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 
 GU, IN, _ = BUDGETS
@@ -69,7 +69,7 @@ def test_three_seeds_against_the_formulas(tmp_path):
     curve = table.learning_curves[0]
     assert curve.species_retraining["inat_AP_50_95"].reason == "fewer than 3 species"
     assert set(curve.species_retraining) == set(SPECIES_MEANS)
-    for name in BY_CONSTRUCTION:
+    for name in FIXED_CURVES:
         assert curve.retraining[name].reason == "fixed by construction"
         assert limits(row, name, "retraining") == [None, None]
 

@@ -6,10 +6,8 @@ from matplotlib.figure import Figure
 
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.report import figures
-from benchmark_eval.report.lookup import Lookup, Series
-from benchmark_eval.report.sentences import label
+from benchmark_eval.report.lookup import Lookup, Series, best_threshold, label
 from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL
-from benchmark_eval.sweep.best import best_threshold
 from benchmark_eval.sweep.summaries import DISJOINT_STRATA
 from benchmark_eval.sweep.tables import Aggregated, DensityRow, OperatingRow
 

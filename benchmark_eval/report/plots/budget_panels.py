@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from benchmark_eval.report import figures
 from benchmark_eval.report.lookup import BY_NAME, REGIME_AXIS, Lookup, Series
 from benchmark_eval.report.reference import CARD, CARD_IOU, CARD_RANGES
-from benchmark_eval.sweep.pooled import FULL_DATA
+from benchmark_eval.sweep.conditions import FULL_DATA
 from benchmark_eval.sweep.tables import Aggregated
 
 
