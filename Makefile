@@ -41,7 +41,7 @@ tutorial: setup ## run the commands of docs/tutorial.md, from a benchmark to a r
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail <(sed -n '/^```bash/,/^```/{/^```/!p;}' docs/tutorial.md)
 
 test: setup ## run all tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
 
 test-fast: setup ## run the fast tests: no workflow, no comparison with other evaluators (1 minute)
 	$(BIN)/python -m pytest -n auto -m "not workflow and not parity and not slow"

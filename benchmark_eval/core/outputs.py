@@ -184,7 +184,9 @@ class Outputs:
                 _require_record(self.folder)
             self._made = _make_folder(self.folder)
             with _locked(self.folder) as proven:
-                self._hidden = Path(tempfile.mkdtemp(dir=self.folder, prefix=STAGE))
+                # the path is absolute or relative, depending on the version of Python
+                made = tempfile.mkdtemp(dir=self.folder, prefix=STAGE)
+                self._hidden = self.folder / Path(made).name
                 self._claim = (self._hidden / _CLAIM).open("wb")
                 lock(self._claim)
                 claimed = _Claim(socket.gethostname(), self._names)
