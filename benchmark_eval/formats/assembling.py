@@ -312,6 +312,9 @@ def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tup
         else:
             rows[at] = found[0]
             taken[found[0]] = key
+    if finder.lookup.n_renamed:
+        n = counted(finder.lookup.n_renamed, "image name")
+        parsed.notes.append(f"{n} of a Roboflow export, matched by the original names")
     _compare_sizes(parsed, options.images, rows, problems)
     if parsed.one_file_each and not options.missing_is_empty:
         for row in sorted(set(range(len(options.images))) - taken.keys()):

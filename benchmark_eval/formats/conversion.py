@@ -39,6 +39,7 @@ from benchmark_eval.voc.text import class_name
 
 CONFIDENCES = "confidences"
 BOXES = "boxes (images only)"
+NO_CLASS = "classes without boxes that the benchmark does not have"
 IGNORED = "crowd or difficult boxes"
 SIZES = "image sizes"
 IDS = "image ids"
@@ -226,6 +227,8 @@ def _fit_to_format(
         )
     if problems:
         raise InputError(problems.all())
+    if target.supports("image ids"):
+        boxes, lost[NO_CLASS] = _with_known_classes(boxes)
     images = boxes.images
     if not target.supports("sizes"):
         lost[SIZES] = int((~np.isnan(images.sizes).any(axis=1)).sum())
@@ -236,6 +239,20 @@ def _fit_to_format(
     if not target.supports("empty images"):
         lost[EMPTY] = len(images) - len(np.unique(boxes.image))
     return boxes, {what: n for what, n in lost.items() if n}
+
+
+def _with_known_classes(boxes: BoxTable) -> tuple[BoxTable, int]:
+    """The boxes without unused classes that have no id, if all other classes have one.
+
+    Otherwise such a class, of a model or of Roboflow, would cost all others their ids.
+    """
+    known = boxes.classes.ids != UNKNOWN
+    if known.all() or not known.any() or not known[boxes.label].all():
+        return boxes, 0
+    names = tuple(name for name, keep in zip(boxes.classes.names, known, strict=True) if keep)
+    row = np.cumsum(known) - 1
+    classes = Classes(names, boxes.classes.ids[known])
+    return replace(boxes, classes=classes, label=row[boxes.label]), int((~known).sum())
 
 
 def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:

@@ -25,6 +25,8 @@ from benchmark_eval.voc.foreign_labels import file_format as foreign_file
 _HINT = f"specify the format with --from {' | '.join(FORMATS)}"
 _NORMALISED = 1.5
 """Largest number that is taken for a normalised coordinate; some exceed 1 by rounding."""
+_LINES = 20
+"""Most lines of a text file that are looked at, evenly spread over the file."""
 _BBOX_JSON = ".bbox.json"
 
 
@@ -136,9 +138,11 @@ def _text_folder(folder: Path, files: Iterable[Path]) -> Guess:
     reversed_lines = text_lines = 0
     for path in files:
         lines = [line for line in _text(path).splitlines() if line.strip()]
+        lines = lines[:: -(-len(lines) // _LINES) or 1]
         kinds = Counter(map(_line_format, lines))
         text_lines += kinds["xyxy-text"]
-        reversed_lines += sum(map(_is_reversed, lines))
+        if kinds["xyxy-text"]:
+            reversed_lines += sum(map(_is_reversed, lines))
         votes.update(name for name, _ in kinds.most_common(1))
     if not votes:
         raise UsageError(f"{folder}: found only empty text files; {_HINT}")

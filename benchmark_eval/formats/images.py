@@ -135,11 +135,12 @@ class Lookup:
     """Look up images by full name, file name without folders, or stem.
 
     Composed and decomposed characters (NFC, NFD) are equal, and names of a Roboflow export are
-    those of the original images.
+    those of the original images; ``n_renamed`` counts them.
     """
 
     def __init__(self, images: Images) -> None:
         self.images = images
+        self.n_renamed = 0
         self._full: dict[str, int] = {}
         self._bare: dict[str, list[int]] = {}
         self._base: dict[str, list[int]] = {}
@@ -160,7 +161,8 @@ class Lookup:
         key = nfc(key).replace("\\", "/")
         found = self._find(key)
         if not found and (made := _ROBOFLOW.fullmatch(PurePosixPath(key).name)):
-            return self._find(f"{made['stem']}.{made['suffix']}") or self._find(made["stem"])
+            found = self._find(f"{made['stem']}.{made['suffix']}") or self._find(made["stem"])
+            self.n_renamed += bool(found)
         return found
 
     def _find(self, key: str) -> list[int]:

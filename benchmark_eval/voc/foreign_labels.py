@@ -22,17 +22,17 @@ def line_format(line: str) -> str:
     """The format of a line of text that is neither YOLO nor the mAP tool's; blank if unknown."""
     line = line.strip().removeprefix("\ufeff")
     words = line.split()
-    if len(words) - 1 in _KITTI_NUMBERS and not _numeric(words[:1]) and _numeric(words[1:]):
-        return "KITTI labels"
-    if _ICDAR_2013.fullmatch(line):
-        return "ICDAR text"
-    fields = [field.strip() for field in line.split(",")] if "," in line else words
-    if _numeric(fields):
-        if len(fields) in _MOT_FIELDS and all(f.lstrip("-").isdigit() for f in fields[:2]):
-            return "MOT tracks" if "," in line or fields[-3:] == ["-1"] * 3 else ""
-        return "ICDAR text" if "," in line and len(fields) == 8 else ""
-    if len(fields) > 8 and "," in line and _numeric(fields[:8]):
-        return "ICDAR text"
+    n = len(words)
+    if "," not in line:
+        if n - 1 in _KITTI_NUMBERS and not _numeric(words[:1]) and _numeric(words[1:]):
+            return "KITTI labels"
+        tracks = n in _MOT_FIELDS and words[-3:] == ["-1"] * 3 and _numeric(words)
+        return "MOT tracks" if tracks else ""
+    fields = [field.strip() for field in line.split(",")]
+    if _ICDAR_2013.fullmatch(line) or (len(fields) >= 8 and _numeric(fields[:8])):
+        whole = all(field.lstrip("-").isdigit() for field in fields[:2])
+        tracks = len(fields) in _MOT_FIELDS and whole and _numeric(fields)
+        return "MOT tracks" if tracks else "ICDAR text"
     return ""
 
 

@@ -303,4 +303,36 @@ def test_composed_and_decomposed_names_match(convert, tmp_path):
 def test_image_names_of_a_roboflow_export(convert, tmp_path, name):
     names = lay_file(tmp_path / "data.yaml", f"nc: 4\nnames: {list(SPECIES)}\n")
     source = lay(tmp_path / "labels", {f"{name}.txt": "2 0.5 0.5 0.1 0.1 0.9\n"})
-    assert convert(source, "--names", names, "--missing-is-empty")[:2] == ([3], [11])
+    categories, images, report = convert(source, "--names", names, "--missing-is-empty")
+    assert (categories, images) == ([3], [11])
+    assert "1 image name of a Roboflow export, matched by the original names" in report
+
+
+def test_the_coco_export_of_roboflow(benchmark, tmp_path):
+    """Renamed images, and the parent of all classes as category 0, of which no box is."""
+    tree = {
+        "info": {"year": "2026"},
+        "licenses": [{"id": 1, "name": "CC BY 4.0"}],
+        "categories": [
+            {"id": 0, "name": "beetles", "supercategory": "none"},
+            {"id": 1, "name": "Hylastes ater", "supercategory": "beetles"},
+        ],
+        "images": [
+            {"id": 0, "license": 1, "file_name": "007_jpg.rf.0a1b2c.jpg", "height": 100,
+             "width": 200, "extra": {"name": "007.jpg"}}
+        ],
+        "annotations": [
+            {"id": 0, "image_id": 0, "category_id": 1, "bbox": [1, 2, 30, 40], "area": 1200,
+             "segmentation": [], "iscrowd": 0}
+        ],
+    }  # fmt: skip
+    source = lay_file(tmp_path / "_annotations.coco.json", tree)
+    out = tmp_path / "gt.json"
+    result = run(source, out, "--to", "coco", "--benchmark-dir", benchmark, "--splits", "iid_test")
+    assert result.exception is None, result.exception
+    (note,) = json.loads(out.read_text())["annotations"]
+    assert (note["image_id"], note["category_id"], note["bbox"]) == (12, 7, [1, 2, 30, 40])
+    tree["images"][0] |= {"width": 640, "height": 640}  # stretched by Roboflow
+    source = lay_file(tmp_path / "resized.json", tree)
+    result = run(source, out, "--to", "coco", "--benchmark-dir", benchmark, "--splits", "iid_test")
+    assert "found 640 x 640 px; expected 200 x 100 px" in str(result.exception)
