@@ -424,13 +424,13 @@ class _Maker:
                 f"Pictures: {everything} found. They are looked for in {where}, as "
                 "<split>/<file name> or <file name>."
             )
-        for kind, text in (
-            ("image-size", "have another size than annotated, so the boxes would not fit"),
-            ("image-file", "could not be read"),
+        for kind, noun, more in (
+            ("image-size", "image", " of another size than annotated, so that no box would fit"),
+            ("image-file", "unreadable image", ""),
         ):
             n = sum(problem.kind == kind for problem in bad.values())
             if n:
-                self.notes.append(f"Pictures: {counted(n, 'image')} {text}.")
+                self.notes.append(f"Pictures: {counted(n, noun)}{more}.")
 
 
 def _picture(
