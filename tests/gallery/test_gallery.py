@@ -106,6 +106,12 @@ def test_the_same_inputs_give_the_same_bytes(here, tmp_path):
     assert files(here / "g") == first
 
 
+def test_without_javascript_all_cases_are_visible(here):
+    page, _ = gallery(here)
+    hidden = [attributes for _, attributes in page.elements if "hidden" in attributes]
+    assert [attributes["id"] for attributes in hidden] == ["filters"]
+
+
 def test_no_path_and_no_user_is_in_the_page(here):
     draw_images(here / "b/detection/images/iid_test", [1], (30, 20))  # another size
     (here / "b/detection/images/inat_test/2.jpg").write_bytes(b"hello")
