@@ -49,7 +49,7 @@ test-fast: setup ## run the fast tests: no workflow, no comparison with other ev
 test-deep: setup ## run only the property tests, with 10,000 examples each
 	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
-.PHONY: test-slurm test-report test-matrix
+.PHONY: test-slurm test-report test-gallery test-matrix
 test-matrix: setup ## test the workflow with the lowest and the newest Snakemake, on each Python installed
 	$(BIN)/python tests/matrix/run.py
 
@@ -60,6 +60,10 @@ test-slurm: setup ## run a sweep on a real Slurm on this host (requires root; in
 test-report: setup ## test Snakemake's report of a sweep in a browser (installs Chromium)
 	.ci/debian-packages chromium
 	$(BIN)/python tests/browser/report_page.py
+
+test-gallery: setup ## test the gallery of failures in a browser (installs Chromium)
+	.ci/debian-packages chromium
+	$(BIN)/python tests/browser/gallery_page.py
 
 lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt, snakemake --lint and zizmor
 	$(BIN)/ruff check .

@@ -21,8 +21,19 @@ class Style(NamedTuple):
 Point = tuple[int, int]
 
 
-def outline(pen: ImageDraw.ImageDraw, corners: Sequence[int], style: Style, line: int) -> None:
-    """Draw a rectangle (left, top, right, bottom in px) ``line`` px wide, with a dark border."""
+def outline(
+    pen: ImageDraw.ImageDraw,
+    corners: Sequence[int],
+    style: Style,
+    line: int,
+    *,
+    open_gaps: bool = False,
+) -> None:
+    """Draw a rectangle (left, top, right, bottom in px) ``line`` px wide, with a dark border.
+
+    Between dashes is the dark border, or with ``open_gaps`` what was there before, such as another
+    rectangle.
+    """
     left, top, right, bottom = corners
     for a, b in (
         ((left, top), (right, top)),
@@ -30,9 +41,11 @@ def outline(pen: ImageDraw.ImageDraw, corners: Sequence[int], style: Style, line
         ((left, top), (left, bottom)),
         ((right, top), (right, bottom)),
     ):
-        pen.line((a, b), "black", line + 2)
-        for start, stop in _dashes(a, b, style.dash * line):
-            pen.line((start, stop), style.color, line)
+        dashes = list(_dashes(a, b, style.dash * line))
+        for border in dashes if open_gaps else [(a, b)]:
+            pen.line(border, "black", line + 2)
+        for dash in dashes:
+            pen.line(dash, style.color, line)
 
 
 def _dashes(a: Point, b: Point, dash: int) -> Iterator[tuple[Point, Point]]:

@@ -100,6 +100,12 @@ CASES = {
         "iid_test_predictions.json",
         "detections.json",
     ),
+    "gallery": Case(
+        f"gallery --benchmark-dir data/benchmark --predictions-dir {PREDICTIONS} --splits iid_test"
+        " --cases 1 --jobs 1 --quiet --model m --output-dir {out}",
+        "index.html",
+        "data/benchmark/image_licences.csv",
+    ),
     "map": Case(f"{MAP} -od {{out}}", "results.json", "gt/a.txt"),
     "synth": Case("synth --scale 0.005 --jobs 1 --output-dir {out}", "manifest.csv", ""),
 }
