@@ -35,6 +35,7 @@ COMMANDS = {
     "aggregate": "Aggregate the summaries of a sweep into tables and a report.",
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
+    "page": "Write one page with all results of a sweep, to open in a browser.",
     "run": "Run the workflow of this package with Snakemake.",
     "init": "Set up a folder for a sweep: config, manifest, next steps.",
     "verify": "Check results against each other and against their inputs.",
