@@ -10,7 +10,8 @@ from benchmark_eval.core.outputs import Input, claim
 from benchmark_eval.core.safe_read import read_input
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.manifest import budget_text
-from benchmark_eval.report.captions import PLOTS, TARGETS, Plot
+from benchmark_eval.report.captions import Plot
+from benchmark_eval.report.conclusions import figures_of
 from benchmark_eval.report.facts import Facts, Section
 from benchmark_eval.report.lookup import BY_NAME
 from benchmark_eval.report.markdown import MISSING, escape, table
@@ -86,9 +87,8 @@ def render(table: Aggregated, *, plots: str | None = PLOTS_PLACE, plot_format: s
         ("What was run", what_was_run(facts)),
     ]
     made = [make(facts) for make in SECTIONS]
-    figures = _figures(table, made)
-    for section, drawn in zip(made, figures, strict=True):
-        show = [] if plots is None else _pictures(section, drawn, plots, plot_format)
+    for section, (main, others) in zip(made, figures_of(table, made), strict=True):
+        show = [] if plots is None else _pictures(section, main, others, plots, plot_format)
         sections.append((section.title, _body(section, show)))
     sections += [
         ("All conditions", _all_conditions(facts)),
@@ -115,37 +115,20 @@ def _bottom_line(facts: Facts) -> list[str]:
     ]
 
 
-def _figures(table: Aggregated, sections: Sequence[Section]) -> list[list[Plot]]:
-    """The plots of each section, its own first; every plot belongs to one section."""
-    targets = any(row.split == "iid_test" and row.AP_50.n for row in table.target_species_curves)
-    drawn = {p.name: p for p in PLOTS if targets or p.question != TARGETS}
-    claimed = {name for section in sections for name in section.figures}
-    result: list[list[Plot]] = []
-    used: set[str] = set()
-    for section in sections:
-        own = [drawn[name] for name in section.figures if name in drawn]
-        own += [
-            plot
-            for plot in drawn.values()
-            if plot.question == section.topic and plot.name not in claimed
-        ]
-        result.append([plot for plot in own if plot.name not in used])
-        used.update(plot.name for plot in own)
-    return result
-
-
-def _pictures(section: Section, drawn: Sequence[Plot], plots: str, kind: str) -> list[str]:
+def _pictures(
+    section: Section, main: Plot | None, others: Sequence[Plot], plots: str, kind: str
+) -> list[str]:
     """The figure of a section with its conclusion as title, and links to the others."""
-    if not drawn:
-        return []
-    main, *others = drawn
-    title = section.conclusion if main.name in section.figures else main.title
-    lines = [
-        f"![{title}]({plots}/{main.name}.{kind})",
-        "",
-        (f"**{title}.** " if title != main.title else "") + f"*{main.title}.* {main.caption}",
-        "",
-    ]
+    lines = []
+    if main is not None:
+        title = section.conclusion
+        bold = f"**{title}.** " if title != main.title else ""
+        lines += [
+            f"![{title}]({plots}/{main.name}.{kind})",
+            "",
+            f"{bold}*{main.title}.* {main.caption}",
+            "",
+        ]
     if others:
         links = [f"[{plot.title}]({plots}/{plot.name}.{kind})" for plot in others]
         lines += [f"More figures: {'; '.join(links)}.", ""]

@@ -24,11 +24,11 @@ def escape(text: str) -> str:
     return re.sub(r":(?=\S)", "&#58;", plain).replace("www.", "www&#46;")
 
 
-def decimals(low: float, high: float) -> int:
+def decimals(low: float, high: float, least: int = 2) -> int:
     """The decimals that an interval permits: one or two significant digits of its half-width.
 
-    Two if they are at most 35, as for the uncertainties of the Particle Data Group; at least two
-    decimals and at most four.
+    Two if they are at most 35, as for the uncertainties of the Particle Data Group; at least
+    ``least`` decimals and at most four.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def decimals(low: float, high: float) -> int:
     """
     half = (high - low) / 2
     return (
-        max(2, min(_MOST_DECIMALS, math.ceil(1 - math.log10(half / 0.355))))
+        max(least, min(_MOST_DECIMALS, math.ceil(1 - math.log10(half / 0.355))))
         if half > 0
         else _MOST_DECIMALS
     )
@@ -59,19 +59,21 @@ def with_interval(
     covers: Covers = Covers.BOTH,
     reason: object = None,
     sign: bool = False,
+    least: int = 2,
 ) -> str:
     """``0.54 [0.48, 0.60]``, to the precision of the interval.
 
     The interval names what it covers unless that is species and retraining:
     ``0.537 [0.527, 0.547; retraining]``. Without one: ``0.54 (no interval: only one seed)``.
+    ``least`` is the smallest number of decimals.
     """
     if mean is None:
         return f"undefined ({reason})" if reason else "undefined"
     if low is not None and low == high:  # would look certain
         low, reason = None, Reason.NO_VARIATION
     if low is None or high is None:
-        return f"{number(mean, sign=sign)} (no interval{f': {reason}' if reason else ''})"
-    digits = decimals(low, high)
+        return f"{number(mean, least, sign=sign)} (no interval{f': {reason}' if reason else ''})"
+    digits = decimals(low, high, least)
     what = "" if covers == Covers.BOTH else f"; {covers}"
     limits = f"{_limit(low, digits)}, {_limit(high, digits)}"
     return f"{number(mean, digits, sign=sign)} [{limits}{what}]"

@@ -88,8 +88,8 @@ def methods(facts: Facts) -> list[str]:
         "species and seeds, with the larger of its variance estimates and Cochran's quantile. "
         "'Retraining' intervals cover other seeds only (Student's t, moderated by the variance of "
         "the other conditions where there are at least 15 of them); 'species' intervals cover "
-        "other species, of the models at hand. None covers other photographs or errors of the "
-        "annotations.",
+        "other species, of the models at hand. No interval covers other photographs or errors "
+        "of the annotations.",
         "",
         "Differences are paired by species and seed. The comparisons were fixed before the "
         "results: by "

@@ -52,7 +52,7 @@ def section(facts: Facts) -> Section:
         "Which architecture is best?",
         answer,
         conclusion(facts),
-        ("learning_iid_AP_50_95",),
+        ("architecture_differences", "learning_iid_AP_50"),
         details=details,
         caveats=[
             "A tie is not equality: the difference is inconclusive. The best condition is selected "

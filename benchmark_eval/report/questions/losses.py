@@ -36,6 +36,8 @@ _THRESHOLD = {
     "False positives per image": "false_positives_per_image",
 }
 _MOST_PAIRS = 10
+_PART = "wrong_name_"
+"""Prefix of the parts of the type wrong_name."""
 
 
 def section(facts: Facts) -> Section:
@@ -110,9 +112,9 @@ def _lost(facts: Facts, split: str) -> str:
 
 
 def type_label(name: str) -> str:
-    """``wrong name, congener``."""
-    head, _, rest = name.partition("wrong_name_")
-    return f"wrong name, {rest.replace('_', ' ')}" if rest and not head else name.replace("_", " ")
+    """``wrong name: congener``."""
+    part = name.removeprefix(_PART).replace("_", " ")
+    return f"wrong name: {part}" if name.startswith(_PART) else part
 
 
 def _gain(row: ErrorRow) -> str:
@@ -123,6 +125,19 @@ def _gain(row: ErrorRow) -> str:
         covers=Covers.RETRAINING,
         reason=row.dAP_50_reason,
         sign=True,
+    )
+
+
+def _per_100(row: ErrorRow) -> str:
+    if row.per_100_images == 0:
+        return "0"
+    return with_interval(
+        row.per_100_images,
+        row.per_100_images_ci95_retraining_low,
+        row.per_100_images_ci95_retraining_high,
+        covers=Covers.RETRAINING,
+        reason=row.per_100_images_reason,
+        least=0,
     )
 
 
@@ -137,7 +152,11 @@ def _errors(facts: Facts, split: str) -> list[ErrorRow]:
 
 def _repair(facts: Facts) -> str:
     """The type of errors whose repair gains most."""
-    rows = [row for row in _errors(facts, "iid_test") if row.dAP_50 is not None]
+    rows = [
+        row
+        for row in _errors(facts, "iid_test")
+        if row.dAP_50 is not None and not row.error_type.startswith(_PART)
+    ]
     if not rows:
         return ""
     top = max(rows, key=lambda row: row.dAP_50 or 0.0)
@@ -164,13 +183,7 @@ def _errors_table(facts: Facts) -> list[str]:
             if row is None:
                 cells += [MISSING, MISSING]
                 continue
-            per = with_interval(
-                row.per_100_images,
-                row.per_100_images_ci95_retraining_low,
-                row.per_100_images_ci95_retraining_high,
-                covers=Covers.RETRAINING,
-                reason=row.per_100_images_reason,
-            )
+            per = _per_100(row)
             cells += [per, MISSING if row.dAP_50 is None else _gain(row)]
         rows.append(cells)
     return [

@@ -46,7 +46,7 @@ def section(facts: Facts) -> Section:
         "Which regime is best at equal budget?",
         answer,
         conclusion(facts),
-        ("equal_budget", "budget_images"),
+        ("equal_budget", "budget_images", "budget_specimens"),
         details=_table(facts),
         caveats=[
             "A difference is the mean distance of two curves over the range of costs that both "

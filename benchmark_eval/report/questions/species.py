@@ -97,19 +97,25 @@ def sentence(facts: Facts) -> str:
     text = f"Do not rely on {len(marked):,} of {len(told):,} known species"
     failing = [row for row in marked if not _few(row)]
     if failing:
-        worst = sorted(
-            failing, key=lambda row: (row.iid_species_recall_operating or 0.0, row.species)
-        )
         names = [
-            f"{escape(row.species)} (species recall {number(row.iid_species_recall_operating)})"
-            for row in worst
+            f"{escape(row.species)} ({number(row.iid_species_recall_operating)}, "
+            f"{counted(row.iid_n_specimens or 0, 'specimen')})"
+            for row in failing
         ]
-        text += f", {len(failing):,} of them by their results: {listing(names, most=_MOST_NAMES)}"
+        rest = "" if len(failing) == len(marked) else f", {len(failing):,} of them by their results"
+        text += (
+            f"{rest}; lowest species recall at the operating threshold: "
+            f"{listing(names, most=_MOST_NAMES)}"
+        )
     return f"{text}."
 
 
 def _known(facts: Facts) -> list[SpeciesRow]:
-    return [row for row in facts.data.species if row.role == "known"]
+    """The known species, those with the lowest species recall first."""
+    return sorted(
+        (row for row in facts.data.species if row.role == "known"),
+        key=lambda row: (row.iid_species_recall_operating or 0.0, row.species),
+    )
 
 
 def _few(row: SpeciesRow) -> bool:
