@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import IO, Any
 
 import msgspec
@@ -30,8 +31,13 @@ BROKEN = (
 """Everything that zipfile, numpy and msgspec raise on such files."""
 
 
-def load_npz(stream: IO[bytes]) -> dict[str, NDArray[Any]]:
-    """All arrays of an archive; raises one of ``BROKEN``, also if they do not fit in memory."""
+def load_npz(
+    stream: IO[bytes], wanted: Callable[[str], bool] = lambda _: True
+) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive whose names are ``wanted``, by default all.
+
+    Raises one of ``BROKEN``, also if the archive does not fit in memory.
+    """
     with np.load(stream, allow_pickle=False) as store:
         check_size(sum(entry.file_size for entry in store.zip.infolist()), 2.0)
-        return {name: store[name] for name in store.files}
+        return {name: store[name] for name in store.files if wanted(name)}

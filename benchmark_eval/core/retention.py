@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -66,17 +67,36 @@ def retention(elsewhere: Floats, in_distribution: Floats) -> Interval:
     )
     if not n:
         return without_interval(found, Reason.NO_VALUES)
-    above, below = math.fsum(a), math.fsum(b)
-    if below / n < MIN_IN_DISTRIBUTION:
+    if math.fsum(b) / n < MIN_IN_DISTRIBUTION:
         return without_interval(found, Reason.LOW_IN_DISTRIBUTION)
-    found = replace(found, mean=above / below)
-    if n < MIN_SPECIES:
+    return ratio_over_species(a, b, found, Reason.ZERO_IN_FIELD)
+
+
+def ratio_over_species(
+    above: Sequence[float], below: Sequence[float], found: Interval, zero: Reason
+) -> Interval:
+    """Sum ``above`` / sum ``below`` over species, with the jackknife interval of ``retention``.
+
+    Parameters
+    ----------
+    above, below
+        One value per species; the sum of ``below`` is positive.
+    found
+        The numbers of species and seeds.
+    zero
+        The reason for no interval if the ratio is 0.
+    """
+    whole_above, whole_below = math.fsum(above), math.fsum(below)
+    ratio = whole_above / whole_below
+    found = replace(found, mean=ratio)
+    if len(above) < MIN_SPECIES:
         return without_interval(found, Reason.FEW_SPECIES)
-    omitted = [(above - x, below - y) for x, y in zip(a, b, strict=True)]
+    if whole_above <= ROUNDING:
+        return without_interval(found, zero)
+    omitted = [(whole_above - x, whole_below - y) for x, y in zip(above, below, strict=True)]
     if any(x <= ROUNDING or y <= ROUNDING for x, y in omitted):
-        reason = Reason.ONE_SPECIES_DECIDES if above > 0 else Reason.ZERO_IN_FIELD
-        return without_interval(found, reason)
-    return _jackknife(found, above / below, [math.log(x) - math.log(y) for x, y in omitted])
+        return without_interval(found, Reason.ONE_SPECIES_DECIDES)
+    return _jackknife(found, ratio, [math.log(x) - math.log(y) for x, y in omitted])
 
 
 def _jackknife(found: Interval, ratio: float, logs: list[float]) -> Interval:

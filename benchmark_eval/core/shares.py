@@ -200,6 +200,11 @@ def bell_mccaffrey(weights: list[float]) -> float:
     >>> round(bell_mccaffrey([0.25, 0.25, 0.25, 0.25]), 12)
     3.0
     """
+    return _bell_mccaffrey(tuple(weights))
+
+
+@lru_cache(maxsize=4096)  # the conditions of a sweep share their weights
+def _bell_mccaffrey(weights: tuple[float, ...]) -> float:
     q = math.fsum(h * h for h in weights)
     h = np.array([weight for weight in weights if weight < 1.0])
     b = h * h / (1.0 - h)
@@ -237,9 +242,15 @@ def leave_one_species_out(found: Ints, sizes: Ints) -> tuple[float, float] | Non
 
 @lru_cache(maxsize=256)
 def _draws(n_species: int) -> Ints:
-    """The species of each bootstrap draw: the same for every table of this many species."""
+    """How often each bootstrap draw has each species, (draws, species).
+
+    The same for every table of this many species.
+    """
     generator = stream(0, "species-cluster bootstrap", str(n_species))
-    return generator.integers(0, n_species, (BOOTSTRAP_DRAWS, n_species))
+    chosen = generator.integers(0, n_species, (BOOTSTRAP_DRAWS, n_species))
+    key = chosen + n_species * np.arange(BOOTSTRAP_DRAWS)[:, None]
+    counts = np.bincount(key.ravel(), minlength=BOOTSTRAP_DRAWS * n_species)
+    return counts.reshape(BOOTSTRAP_DRAWS, n_species)
 
 
 def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
@@ -251,16 +262,16 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     """
     if len(sizes) < MIN_SPECIES:
         return None
-    chosen = _draws(len(sizes))
-    shares = np.sort(found[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)).tolist()
+    draws = _draws(len(sizes))
+    shares = np.sort((draws @ found) / (draws @ sizes))  # integers: exact in any order
     tail = (1 - LEVEL) / 2
     return _quantile(shares, tail), _quantile(shares, 1 - tail)
 
 
-def _quantile(ordered: list[float], q: float) -> float:
+def _quantile(ordered: Floats, q: float) -> float:
     place = q * (len(ordered) - 1)
     below = min(int(place), len(ordered) - 2)
-    low, high = ordered[below], ordered[below + 1]
+    low, high = float(ordered[below]), float(ordered[below + 1])
     return low + (place - below) * (high - low)
 
 

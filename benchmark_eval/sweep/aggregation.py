@@ -27,18 +27,25 @@ from benchmark_eval.inputs.manifest import Condition, Manifest, ModelEntry, read
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.results.registry import BAND_LABEL, CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep import by_construction, tables
+from benchmark_eval.sweep.best_evidence import Pairs, best_evidence, pairs_of
 from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.conditions import best_conditions
+from benchmark_eval.sweep.confusion_rows import confusion_rows, enrichment_rows, label_rows
 from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
+from benchmark_eval.sweep.error_rows import error_rows
+from benchmark_eval.sweep.evidence_counts import ModelCounts, read_counts
 from benchmark_eval.sweep.identical import (
     identical_files,
     shared_splits,
     without_intervals_of_copies,
 )
 from benchmark_eval.sweep.planning_rows import planning_rows
+from benchmark_eval.sweep.share_rows import band_gap_rows, densities, share_rows
+from benchmark_eval.sweep.species_curves import retention_rows, species_curve_rows, tier_rows
+from benchmark_eval.sweep.species_rows import species_rows
 from benchmark_eval.sweep.summaries import (
     CURVE_KEYS,
     STRATA,
@@ -49,6 +56,7 @@ from benchmark_eval.sweep.summaries import (
     collect,
     find_summaries,
 )
+from benchmark_eval.sweep.target_rows import target_gain_rows
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
@@ -63,7 +71,8 @@ Groups = dict[Condition, list[ModelResult]]
 class SweepInputs:
     """All inputs of the tables of a sweep, read and checked.
 
-    ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics.
+    ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics, ``counts``
+    what was counted in the evidence of each model that has some.
     """
 
     eval_dir: Path
@@ -72,6 +81,7 @@ class SweepInputs:
     benchmark: Benchmark
     exact: Mapping[Path, ExactBudget]
     custom: CustomMetrics | None
+    counts: Mapping[str, ModelCounts]
 
 
 def aggregate(
@@ -217,15 +227,16 @@ def read_sweep(
     except InputError as error:
         problems.extend(error.problems)
     exact = _exact_budgets(entries, loaded, problems)
+    counts = read_counts(collected.models, loaded, problems)
     if problems:
         raise InputError(problems.all())
-    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom)
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom, counts)
 
 
 def assemble(read: SweepInputs) -> tables.Aggregated:
     """Compute every table from its inputs."""
     manifest, collected, benchmark = read.manifest, read.collected, read.benchmark
-    exact, custom = read.exact, read.custom
+    exact, custom, counts = read.exact, read.custom, read.counts
     groups: Groups = {
         entry.condition: [] for entry in manifest.in_table_order()
     }  # conditions without an evaluated model have a row too
@@ -247,8 +258,11 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     _warn_identical(identical)
     bands = dict(zip(categories.ids.tolist(), categories.distance_band, strict=True))
     curves = _learning_curves(groups, collected.missing, means, identical, bands)
-    best = {row.condition for row in best_conditions(curves).values()}
+    best = [row.condition for row in best_conditions(curves).values()]
     grid, gaps = target_tables(groups, means, target_band, splits)
+    density = densities(benchmark, splits)
+    species_curves = species_curve_rows(groups, benchmark)
+    looked_at = _best_evidence(groups, best, counts, benchmark)
     budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
@@ -267,25 +281,52 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         operating_curves=_operating(groups, curves, splits),
         comparisons=comparison_rows(groups, benchmark, budgets, splits),
         budget_planning=planning_rows(groups, budgets),
-        species=[],
-        species_curves=[],
-        tiers=[],
-        target_gains=[],
-        retention=[],
-        pooled_shares=[],
-        band_gaps=[],
-        error_types=[],
-        confusions=[],
-        labels=[],
-        confusion_by_chance=[],
+        species=species_rows(benchmark, density, species_curves, best, looked_at.pairs),
+        species_curves=species_curves,
+        tiers=tier_rows(groups, benchmark),
+        target_gains=target_gain_rows(groups, benchmark),
+        retention=retention_rows(groups),
+        pooled_shares=share_rows(groups, counts, benchmark, density),
+        band_gaps=band_gap_rows(groups, counts, benchmark, density),
+        error_types=error_rows(groups),
+        confusions=confusion_rows(looked_at.pairs, categories),
+        labels=label_rows(looked_at.pairs, groups, counts, categories),
+        confusion_by_chance=enrichment_rows(groups, counts),
         reliability=[],
         risk_coverage=[],
         novelty=[],
         novelty_histograms=[],
-        without_evidence=[],
+        without_evidence=[
+            model.entry.model_name
+            for model in collected.models
+            if model.entry.model_name not in counts
+        ],
         models=[_model_row(model, means, best) for model in collected.models],
     )
     return without_intervals_of_copies(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _FromEvidence:
+    """What is kept of the whole evidence of the best conditions."""
+
+    pairs: list[Pairs]
+
+
+def _best_evidence(
+    groups: Groups,
+    best: Collection[Condition],
+    counts: Mapping[str, ModelCounts],
+    benchmark: Benchmark,
+) -> _FromEvidence:
+    """Read the whole evidence of the best conditions, one architecture at a time."""
+    kept = _FromEvidence([])
+    for each in best_evidence(groups, best, counts):
+        for split in TEST_SPLITS:
+            found = pairs_of(each, split, benchmark.categories)
+            if found is not None:
+                kept.pairs.append(found)
+    return kept
 
 
 def _warn_identical(identical: Sequence[tables.IdenticalFiles]) -> None:

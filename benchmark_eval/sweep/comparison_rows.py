@@ -30,7 +30,7 @@ from benchmark_eval.protocol import OOD_BANDS, REGIMES
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.band_gaps import BandCounts, band_gap
 from benchmark_eval.sweep.budget_curves import Curve, doublings, equal_budgets
-from benchmark_eval.sweep.designs import drawn_images
+from benchmark_eval.sweep.designs import first_names, regime_order
 from benchmark_eval.sweep.paired import compare_pairs
 from benchmark_eval.sweep.species_tables import (
     SPECIES_MEANS,
@@ -104,7 +104,7 @@ def comparison_rows(
         Runs of a condition with identical predictions on the split count once, and conditions
         that draw the same images of every species enter once, under their first name.
     """
-    first = _first_names(list(groups), benchmark)
+    first = first_names(list(groups), benchmark)
     rows: list[ComparisonRow] = []
     for metric in METRICS:
         if metric.split not in splits:
@@ -119,25 +119,6 @@ def comparison_rows(
         if metric.split == "semantic_ood":
             rows += _bands(groups, made, first, benchmark)
     return rows
-
-
-def _first_names(
-    conditions: Sequence[Condition], benchmark: Benchmark
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """The first (regime, k_or_p) with the same design as each one; itself without train.json."""
-    keys = list(dict.fromkeys((c.regime, c.k_or_p) for c in sorted(conditions, key=_regime_order)))
-    if "train" not in benchmark.splits:
-        return {key: key for key in keys}
-    categories = benchmark.categories
-    n_images = np.maximum(categories.n_train_images, 0)
-    is_target: Bools = np.array([bool(band) for band in categories.target_band], np.bool_)
-    held: dict[tuple[int, ...], tuple[str, str]] = {}
-    drawn = drawn_images(keys, n_images, is_target)
-    return {key: held.setdefault(drawn[key], key) for key in keys}
-
-
-def _regime_order(condition: Condition) -> tuple[int, float]:
-    return condition.regime_order, condition.value
 
 
 def _tables(groups: Groups, metric: Metric) -> _Tables:
@@ -257,7 +238,7 @@ def _architectures(
             at.setdefault(key, {})[condition.architecture] = condition
     pairs = [
         pair
-        for condition in sorted(at, key=lambda key: _regime_order(next(iter(at[key].values()))))
+        for condition in sorted(at, key=lambda key: regime_order(next(iter(at[key].values()))))
         for pair in combinations([at[condition][name] for name in sorted(at[condition])], 2)
     ]
     judged = compare_pairs(made.by_condition, pairs)

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from benchmark_eval.core.arrays import Bools, Ints
+from benchmark_eval.inputs.benchmark import Benchmark
+from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.training.regimes import n_drawn
 
 Key = TypeVar("Key", bound=Hashable)
@@ -28,6 +32,26 @@ def drawn_images(
         (regime, k_or_p): tuple(n_drawn(regime, k_or_p, n_images, is_target).tolist())
         for regime, k_or_p in conditions
     }
+
+
+def first_names(
+    conditions: Sequence[Condition], benchmark: Benchmark
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """The first (regime, k_or_p) with the same design as each one; itself without train.json."""
+    keys = list(dict.fromkeys((c.regime, c.k_or_p) for c in sorted(conditions, key=regime_order)))
+    if "train" not in benchmark.splits:
+        return {key: key for key in keys}
+    categories = benchmark.categories
+    n_images = np.maximum(categories.n_train_images, 0)
+    is_target: Bools = np.array([bool(band) for band in categories.target_band], np.bool_)
+    held: dict[tuple[int, ...], tuple[str, str]] = {}
+    drawn = drawn_images(keys, n_images, is_target)
+    return {key: held.setdefault(drawn[key], key) for key in keys}
+
+
+def regime_order(condition: Condition) -> tuple[int, float]:
+    """Sorts conditions by regime and budget, whatever their architecture."""
+    return condition.regime_order, condition.value
 
 
 def identical_designs(drawn: Mapping[Key, tuple[int, ...]]) -> list[tuple[Key, ...]]:

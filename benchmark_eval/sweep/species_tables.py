@@ -14,20 +14,25 @@ PREDICTIONS = "predictions/"
 """Prefix of prediction files in a summary's ``provenance.inputs``."""
 
 
-def _ap(key: str) -> Callable[[SplitSpecies], Floats]:
+def species_ap(key: str) -> Callable[[SplitSpecies], Floats]:
+    """The function that gives a value of ``SPECIES_KEYS`` for each species."""
     at = SPECIES_KEYS.index(key)
     return lambda species: species.values[at]
 
 
-def detection_recall(species: SplitSpecies) -> Floats:
-    """Found specimens over annotated specimens of each species, whatever their predicted name."""
-    found: Floats = species.values[SPECIES_KEYS.index("n_matched_tp")]
-    share: Floats = found / species.values[SPECIES_KEYS.index("n_gt")]
-    return share
+def _share(key: str) -> Callable[[SplitSpecies], Floats]:
+    count, n_gt = SPECIES_KEYS.index(key), SPECIES_KEYS.index("n_gt")
+    return lambda species: species.values[count] / species.values[n_gt]
+
+
+detection_recall = _share("n_matched_tp")
+"""Found specimens over annotated specimens of each species, whatever their predicted name."""
+species_recall = _share("n_correct_species")
+"""Correctly identified specimens over annotated specimens of each species."""
 
 
 SPECIES_MEANS: Mapping[str, Callable[[SplitSpecies], Floats]] = {
-    metric.name: _ap("AP_50" if metric.path[-1] == "joint_AP_50" else metric.path[-1])
+    metric.name: species_ap("AP_50" if metric.path[-1] == "joint_AP_50" else metric.path[-1])
     for metric in CURVE_METRICS
     if metric.split not in (None, "semantic_ood")
     and (
@@ -47,12 +52,13 @@ def scored_species(models: Sequence[ModelResult], split: str) -> Ints:
     return np.array(sorted(found), np.int64)
 
 
-def distinct_models(models: Sequence[ModelResult], split: str) -> list[ModelResult]:
-    """The models that count on a split: of identical prediction files, the first."""
-    held: dict[str, ModelResult] = {}
+def distinct_models(models: Sequence[ModelResult], *splits: str) -> list[ModelResult]:
+    """The models that count on some splits: of identical prediction files, the first."""
+    held: dict[tuple[str, ...], ModelResult] = {}
     for model in models:
-        digest = model.provenance.inputs.get(f"{PREDICTIONS}{split}", model.entry.model_name)
-        held.setdefault(digest, model)
+        inputs, own = model.provenance.inputs, model.entry.model_name
+        digests = tuple(inputs.get(f"{PREDICTIONS}{split}", own) for split in splits)
+        held.setdefault(digests, model)
     return list(held.values())
 
 

@@ -97,7 +97,8 @@ class ModelResult:
     ``values`` has every name of ``CURVE_METRICS``, then custom metrics; ``species`` the scored
     species by split; ``density`` maps (split, band or "", stratum) to the values of
     ``STRATUM_METRICS``; ``operating`` maps a split to an array (len(CURVE_KEYS), thresholds), NaN
-    for undefined values.
+    for undefined values; ``errors`` has the errors per 100 images and the dAP@.5 of each error
+    type by split; ``evidence`` is the place of ``<model>_evidence.npz``, which may be missing.
     """
 
     entry: ModelEntry
@@ -112,6 +113,8 @@ class ModelResult:
     config: results.RunConfig
     provenance: results.Provenance
     digest: str
+    errors: dict[str, dict[str, tuple[float | None, float | None]]]
+    evidence: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,8 @@ def _read(
         if evaluation.model == entry.model_name:
             evidence = path.with_name(f"{entry.model_name}_{EVIDENCE}")
             problems.extend(evidence_problems(evidence, evaluation))
-            return extract(evaluation, entry, hashlib.sha256(data).hexdigest(), custom)
+            digest = hashlib.sha256(data).hexdigest()
+            return extract(evaluation, entry, digest, custom, evidence)
     except InputError as error:
         problems.extend(error.problems)
         return None
@@ -255,8 +259,12 @@ def extract(
     entry: ModelEntry,
     digest: str,
     custom: CustomMetrics | None = None,
+    evidence: Path | None = None,
 ) -> ModelResult:
-    """The values of an evaluation that the tables need; ``digest`` is its summary's SHA-256."""
+    """The values of an evaluation that the tables need; ``digest`` is its summary's SHA-256.
+
+    ``evidence`` is the place of its evidence file.
+    """
     splits = evaluation.per_split
     density: dict[tuple[str, str, str], tuple[float | None, ...]] = {}
     strata: dict[tuple[str, str, str], StratumCount] = {}
@@ -289,7 +297,19 @@ def extract(
         config=evaluation.config,
         provenance=evaluation.provenance,
         digest=digest,
+        errors={split: _errors(block.errors) for split, block in splits.items()},
+        evidence=evidence,
     )
+
+
+def _errors(errors: results.Errors) -> dict[str, tuple[float | None, float | None]]:
+    """Errors per 100 images and dAP@.5 of the error types that the split has."""
+    named = {name: getattr(errors, name) for name in ("wrong_name", *results.ERROR_TYPES)}
+    return {
+        name: (_float(count.per_100_images), _float(count.dAP_50))
+        for name, count in named.items()
+        if isinstance(count, results.ErrorCount) and name != "correct"
+    }
 
 
 def _species(scores: Mapping[str, results.SpeciesScore]) -> SplitSpecies:

@@ -56,11 +56,11 @@ class SpeciesRow(msgspec.Struct, frozen=True, kw_only=True):
     that with the highest AP_50_95 on iid_test (inat_test if it is scored there only), of an unseen
     one that with the highest detection recall. ``budgets`` are those of the same architecture.
 
-    The confusion is the label that most of its detected specimens get instead, at ``threshold``:
-    ``confused_n`` specimens per seed, ``confused_share`` of its scored specimens.
-    ``confused_n_seeds`` counts the seeds with at least 3 such specimens; it is "named" (fit to be
-    named in a text) with at least 2 of them and no tie, otherwise ``confused_reason`` says why
-    not.
+    The confusion is the label that most of its detected specimens get instead, at ``threshold``
+    (tied ones separated by "; "): ``confused_n`` specimens per seed, ``confused_share`` of its
+    scored specimens. ``confused_n_seeds`` counts the seeds with at least 3 such specimens; it is
+    "named" (fit to be named in a text) with at least 2 of them and no tie, otherwise
+    ``confused_reason`` says why not.
 
     ``do_not_rely`` is None if it cannot be told, with the reason in ``do_not_rely_reason``.
     """
@@ -68,7 +68,6 @@ class SpeciesRow(msgspec.Struct, frozen=True, kw_only=True):
     category_id: int
     species: str
     genus: str
-    tribe: str
     role: Literal["known", "unseen"]
     tier: str
     target_band: str
@@ -233,6 +232,7 @@ class ShareRow(ConditionRow, frozen=True, kw_only=True):
     reason: Reason | None
     no_verdict: Reason | None
     species_mean: float | None
+    species_mean_n: int
     species_mean_ci95_low: float | None
     species_mean_ci95_high: float | None
     species_mean_reason: Reason | None

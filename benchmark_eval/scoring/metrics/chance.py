@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark_eval.core.arrays import Bools, Codes
+from benchmark_eval.core.chance import correct_by_chance
 from benchmark_eval.core.numbers import mean, ratio, share
 from benchmark_eval.results.schema import Chance
 from benchmark_eval.scoring.split_data import SplitData
@@ -30,33 +31,21 @@ def chance(data: SplitData) -> Chance:
     wrong species is drawn from the species that the model predicts for the true positives of
     the split, excluding the true one. With f_t the fraction of true positives predicted as
     species t, a true positive of species s is expected in the correct genus with probability
-    (sum of f_t over the other species t of the genus of s) / (1 - f_s); ``expected_genus`` is the
-    mean over misidentified true positives.
+    (sum of f_t over the other species t of the genus of s) / (1 - f_s)
+    (``core.chance.correct_by_chance``); ``expected_genus`` is the mean over misidentified true
+    positives.
     """
     categories = data.categories
     wrong = ~data.agreement.species
     true = data.gt_category[wrong]
     predicted = categories.name_code[data.pred_category]
-    f = np.bincount(predicted, minlength=int(categories.name_code.max(initial=0)) + 1) / max(
-        len(predicted), 1
-    )
-    f_true = f[categories.name_code[true]]
+    given = np.bincount(predicted, minlength=int(categories.name_code.max(initial=0)) + 1)
 
     def rank(code: Codes, correct: Bools) -> tuple[float | None, float | None]:
         """Observed and expected fraction at one rank."""
         if not len(true):
             return None, None
-        # names, not ids: two ids of one name must not count its f twice
-        _, first_of_name = np.unique(categories.name_code, return_index=True)
-        of_rank = code[first_of_name]
-        ranked = of_rank >= 0
-        total = np.bincount(
-            of_rank[ranked],
-            weights=f[categories.name_code[first_of_name]][ranked],
-            minlength=int(code.max(initial=0)) + 1,
-        )
-        others = np.where(code[true] >= 0, total[code[true]] - f_true, 0.0)
-        expected = np.maximum(others, 0.0) / (1 - f_true)
+        expected = correct_by_chance(given, categories.name_code, code)[true]
         return share(int(correct[wrong].sum()), len(true)), mean(expected)
 
     genus, genus_chance = rank(categories.genus_code, data.agreement.genus)

@@ -9,9 +9,7 @@ import numpy as np
 from benchmark_eval.core.numbers import pearson
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.results.schema import ClassImbalance, SpeciesScore
-
-MIN_SPECIES = 4
-"""Smallest number of species that can be split into quarters."""
+from benchmark_eval.training.tiers import MIN_SPECIES, TIERS, tiers
 
 
 def class_imbalance(
@@ -57,11 +55,10 @@ def class_imbalance(
     scores = [per_species[str(i)] for i in categories.ids[rows]]
     ap_50 = np.array([s.AP_50 for s in scores], np.float64)
     ap_50_95 = np.array([s.AP_50_95 for s in scores], np.float64)
-    rank = np.empty(n, np.int64)
-    rank[np.argsort(images, kind="stable")] = np.arange(1, n + 1)
-    tail, head = rank <= n * 0.25, rank > n * 0.75
+    of_species = np.array(tiers(images))
     values: dict[str, Any] = {"n_species_evaluated": n}
-    for tier, inside in (("head", head), ("medium", ~tail & ~head), ("tail", tail)):
+    for tier in TIERS:
+        inside = of_species == tier
         values[f"{tier}_n_species"] = int(inside.sum())
         values[f"{tier}_AP_50"] = float(ap_50[inside].mean())
         values[f"{tier}_AP_50_95"] = float(ap_50_95[inside].mean())
