@@ -120,7 +120,8 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
             interval = replace(interval, no_verdict=Reason.FEW_EFFECTIVE_SPECIES)
         elif correlation is not None and abs(correlation) > MAX_SIZE_CORRELATION:
             interval = replace(interval, no_verdict=Reason.SHARE_FOLLOWS_SIZE)
-    bootstrap = species_bootstrap(f, n)
+    # of a share of exactly 0 or 1, no draw differs
+    bootstrap = None if interval.mean in (0.0, 1.0) else species_bootstrap(f, n)
     omitted = leave_one_species_out(f, n)
     return PooledShare(
         interval=interval,
@@ -241,12 +242,12 @@ def leave_one_species_out(found: Ints, sizes: Ints) -> tuple[float, float] | Non
 
 
 @lru_cache(maxsize=256)
-def _draws(n_species: int) -> Ints:
+def species_draws(n_species: int, sample: str = "species-cluster bootstrap") -> Ints:
     """How often each bootstrap draw has each species, (draws, species).
 
-    The same for every table of this many species.
+    The same for every table of this many species. ``sample`` names independent draws.
     """
-    generator = stream(0, "species-cluster bootstrap", str(n_species))
+    generator = stream(0, sample, str(n_species))
     chosen = generator.integers(0, n_species, (BOOTSTRAP_DRAWS, n_species))
     key = chosen + n_species * np.arange(BOOTSTRAP_DRAWS)[:, None]
     counts = np.bincount(key.ravel(), minlength=BOOTSTRAP_DRAWS * n_species)
@@ -262,17 +263,22 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     """
     if len(sizes) < MIN_SPECIES:
         return None
-    draws = _draws(len(sizes))
-    shares = np.sort((draws @ found) / (draws @ sizes))  # integers: exact in any order
+    draws = species_draws(len(sizes))
+    return percentile_interval((draws @ found) / (draws @ sizes))  # exact sums of integers
+
+
+def percentile_interval(values: Floats) -> tuple[float, float]:
+    """The interval between the quantiles of bootstrap values, linear between them."""
+    ordered = np.sort(values)
     tail = (1 - LEVEL) / 2
-    return _quantile(shares, tail), _quantile(shares, 1 - tail)
 
+    def quantile(q: float) -> float:
+        place = q * (len(ordered) - 1)
+        below = min(int(place), len(ordered) - 2)
+        low, high = float(ordered[below]), float(ordered[below + 1])
+        return low + (place - below) * (high - low)
 
-def _quantile(ordered: Floats, q: float) -> float:
-    place = q * (len(ordered) - 1)
-    below = min(int(place), len(ordered) - 2)
-    low, high = float(ordered[below]), float(ordered[below + 1])
-    return low + (place - below) * (high - low)
+    return quantile(tail), quantile(1 - tail)
 
 
 def spearman(x: Floats, y: Floats) -> float | None:

@@ -31,6 +31,7 @@ from benchmark_eval.sweep.best_evidence import Pairs, best_evidence, pairs_of
 from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.conditions import best_conditions
+from benchmark_eval.sweep.confidence_rows import reliability_rows, risk_rows
 from benchmark_eval.sweep.confusion_rows import confusion_rows, enrichment_rows, label_rows
 from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
@@ -42,6 +43,7 @@ from benchmark_eval.sweep.identical import (
     shared_splits,
     without_intervals_of_copies,
 )
+from benchmark_eval.sweep.novelty_rows import histogram_rows, novelty_rows
 from benchmark_eval.sweep.planning_rows import planning_rows
 from benchmark_eval.sweep.share_rows import band_gap_rows, densities, share_rows
 from benchmark_eval.sweep.species_curves import retention_rows, species_curve_rows, tier_rows
@@ -56,6 +58,7 @@ from benchmark_eval.sweep.summaries import (
     collect,
     find_summaries,
 )
+from benchmark_eval.sweep.table_rows import HistogramRow, NoveltyRow, ReliabilityRow, RiskRow
 from benchmark_eval.sweep.target_rows import target_gain_rows
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
@@ -279,7 +282,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         budget_curves=budgets,
         density_curves=_density(groups, splits),
         operating_curves=_operating(groups, curves, splits),
-        comparisons=comparison_rows(groups, benchmark, budgets, splits),
+        comparisons=comparison_rows(groups, benchmark, budgets, splits, counts, density),
         budget_planning=planning_rows(groups, budgets),
         species=species_rows(benchmark, density, species_curves, best, looked_at.pairs),
         species_curves=species_curves,
@@ -292,10 +295,10 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         confusions=confusion_rows(looked_at.pairs, categories),
         labels=label_rows(looked_at.pairs, groups, counts, categories),
         confusion_by_chance=enrichment_rows(groups, counts),
-        reliability=[],
-        risk_coverage=[],
-        novelty=[],
-        novelty_histograms=[],
+        reliability=looked_at.reliability,
+        risk_coverage=looked_at.risk_coverage,
+        novelty=looked_at.novelty,
+        novelty_histograms=looked_at.histograms,
         without_evidence=[
             model.entry.model_name
             for model in collected.models
@@ -311,6 +314,10 @@ class _FromEvidence:
     """What is kept of the whole evidence of the best conditions."""
 
     pairs: list[Pairs]
+    reliability: list[ReliabilityRow]
+    risk_coverage: list[RiskRow]
+    novelty: list[NoveltyRow]
+    histograms: list[HistogramRow]
 
 
 def _best_evidence(
@@ -320,12 +327,16 @@ def _best_evidence(
     benchmark: Benchmark,
 ) -> _FromEvidence:
     """Read the whole evidence of the best conditions, one architecture at a time."""
-    kept = _FromEvidence([])
+    kept = _FromEvidence([], [], [], [], [])
     for each in best_evidence(groups, best, counts):
         for split in TEST_SPLITS:
             found = pairs_of(each, split, benchmark.categories)
             if found is not None:
                 kept.pairs.append(found)
+        kept.reliability.extend(reliability_rows(each, benchmark.categories))
+        kept.risk_coverage.extend(risk_rows(each, benchmark.categories))
+        kept.novelty.extend(novelty_rows(each, benchmark.categories))
+        kept.histograms.extend(histogram_rows(each, benchmark.categories))
     return kept
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from benchmark_eval.core.arrays import Bools, Floats, Ints
+from benchmark_eval.core.arrays import Floats, Ints
 from benchmark_eval.core.intervals import (
     MIN_SEEDS,
     MIN_SPECIES,
@@ -32,6 +32,15 @@ from benchmark_eval.sweep.band_gaps import BandCounts, band_gap
 from benchmark_eval.sweep.budget_curves import Curve, doublings, equal_budgets
 from benchmark_eval.sweep.designs import first_names, regime_order
 from benchmark_eval.sweep.paired import compare_pairs
+from benchmark_eval.sweep.share_rows import (
+    OOD,
+    Band,
+    Counts,
+    Density,
+    band_counts,
+    ood_bands,
+    with_evidence,
+)
 from benchmark_eval.sweep.species_tables import (
     SPECIES_MEANS,
     detection_recall,
@@ -84,6 +93,8 @@ def comparison_rows(
     benchmark: Benchmark,
     budgets: Sequence[BudgetRow],
     splits: Sequence[str],
+    counts: Counts,
+    density: Mapping[str, Density],
 ) -> list[ComparisonRow]:
     """Every comparison of the sweep, question by question.
 
@@ -97,6 +108,10 @@ def comparison_rows(
         The costs of the conditions.
     splits
         The splits that were evaluated.
+    counts
+        What was counted in the evidence of the models, for the bands.
+    density
+        The scored specimens of the splits by density stratum.
 
     Returns
     -------
@@ -117,7 +132,7 @@ def comparison_rows(
         if metric.split == "iid_test":
             rows += _targets(made, benchmark)
         if metric.split == "semantic_ood":
-            rows += _bands(groups, made, first, benchmark)
+            rows += _bands(groups, made, first, benchmark, counts, density)
     return rows
 
 
@@ -364,42 +379,46 @@ def _bands(
     made: _Tables,
     first: Mapping[tuple[str, str], tuple[str, str]],
     benchmark: Benchmark,
+    counts: Counts,
+    density: Mapping[str, Density],
 ) -> Iterator[ComparisonRow]:
-    """Near against mid and far unseen species, at any density of their images.
+    """Near against mid and far unseen species, within the density strata that both fill.
 
-    Never tested: the difference may be one of density (``sweep.band_gaps`` compares within strata,
-    for which the summaries lack counts by species).
+    Conditions without evidence are compared at any density of their images, and never tested.
     """
-    categories, truth = benchmark.categories, benchmark.splits[made.metric.split]
-    band_of = np.array(categories.distance_band)
+    truth = density[OOD]
+    bands = ood_bands(benchmark, truth)
     near, *further = OOD_BANDS
-    scored = band_of[truth.category[~truth.crowd]]
-    images = truth.image[~truth.crowd]
-    n_images = {band: len(np.unique(images[scored == band])) for band in OOD_BANDS}
-    bands = band_of[categories.rows_of(made.species)]
+    rows_of_scored = benchmark.categories.rows_of(made.species)
     for architecture in dict.fromkeys(c.architecture for c in made.by_condition):
         intervals, sides = [], []
         for condition in _designs(made, first, architecture):
-            models = distinct_models(groups[condition], made.metric.split)
-            counts = {
-                band: _counts(models, made, bands == band, n_images[band]) for band in OOD_BANDS
+            used = distinct_models(groups[condition], OOD)
+            by_density = used == with_evidence(groups[condition], counts, OOD)
+            counted = {
+                name: band_counts(used, counts, truth, band)
+                if by_density
+                else _at_any_density(used, made, band, rows_of_scored, truth)
+                for name, band in bands.items()
             }
             for other in further:
-                intervals.append(_gap(counts[near], counts[other]))
+                found = _gap(counted[near], counted[other])
+                if not by_density and found.no_verdict is None:
+                    found = replace(found, no_verdict=Reason.ANY_DENSITY)
+                intervals.append(found)
                 sides.append((f"{condition}, {near}", f"{condition}, {other}"))
-        judged = _not_tested(judge(intervals), Reason.ANY_DENSITY)
-        yield from _rows("bands", made.metric, architecture, sides, judged)
+        yield from _rows("bands", made.metric, architecture, sides, judge(intervals))
 
 
 def _gap(near: BandCounts, far: BandCounts) -> Interval:
-    """``band_gap`` in one stratum, with the reason why a band is too small for it."""
+    """The gap of the mean over species, with the reason if a band is too small for any stratum."""
     sides = (near, far)
-    n_species = [int((side.annotated > 0).sum()) for side in sides]
+    n_species = [int((side.annotated.sum(axis=0) > 0).sum()) for side in sides]
     reason = (
         Reason.FEW_SPECIES
         if min(n_species) < MIN_SPECIES
         else Reason.FEW_IMAGES
-        if min(side.n_images[0] for side in sides) < MIN_IMAGES
+        if min(sum(side.n_images) for side in sides) < MIN_IMAGES
         else None
     )
     if reason is None:
@@ -410,11 +429,12 @@ def _gap(near: BandCounts, far: BandCounts) -> Interval:
     return without_interval(nothing, reason)
 
 
-def _counts(
-    models: Sequence[ModelResult], made: _Tables, inside: Bools, n_images: int
+def _at_any_density(
+    models: Sequence[ModelResult], made: _Tables, band: Band, scored: Ints, truth: Density
 ) -> BandCounts:
-    """The specimens of a band's species, in one stratum of all densities."""
+    """The specimens of a band's species in one stratum of all densities, from the summaries."""
     seeds = [model.entry.seed for model in models]
+    inside = band.inside[scored]
 
     def count(key: str) -> Ints:
         at = SPECIES_KEYS.index(key)
@@ -424,4 +444,4 @@ def _counts(
         return np.nan_to_num(table[inside]).astype(np.int64)
 
     annotated = count("n_gt").max(axis=1, initial=0)
-    return BandCounts(count("n_matched_tp")[None], annotated[None], [n_images])
+    return BandCounts(count("n_matched_tp")[None], annotated[None], [truth.n_images(band.inside)])
