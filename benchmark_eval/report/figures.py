@@ -167,6 +167,7 @@ class Page:
     below: float = 0.4
     between: float = 0.14
     ratios: Sequence[float] | None = None
+    tallest: float = _TALLEST
     gap: float | None = None
     """Space between rows, if it is less than ``above`` and ``below``."""
     figure: Figure = field(init=False)
@@ -246,7 +247,7 @@ class Page:
         """Give the figure its height and the panels their places; returns the height."""
         gap = self.above + self.below if self.gap is None else self.gap
         rest = head + foot + self.above + self.below + gap * (self.rows - 1)
-        height = max(min(self.height, (_TALLEST - rest) / self.rows), min(_LOWEST, self.height))
+        height = max(min(self.height, (self.tallest - rest) / self.rows), min(_LOWEST, self.height))
         tall = math.ceil(100 * (rest + height * self.rows)) / 100
         self.figure.set_size_inches(WIDTH, tall)
         for row, line in enumerate(self.axes):

@@ -1,9 +1,28 @@
 """Aggregates a small sweep of artificial evaluations."""
 
 import csv
+import random
 
 from benchmark_eval import aggregate, load_benchmark
 from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation
+
+
+def noisy(conditions, n_seeds=3, **changes):
+    """Models of (architecture, regime, budget): the shift of every species' AP, with noise.
+
+    Species differ, seeds share part of their noise, and nothing is equal by chance.
+    """
+    rng = random.Random(7)
+    base = {species: 0.2 + 0.1 * species for species in range(1, 6)}
+    shared = {s: {n: rng.uniform(-0.02, 0.02) for n in base} for s in range(n_seeds)}
+    for condition, shift in conditions.items():
+        for seed in range(n_seeds):
+            own = {n: base[n] + shift + shared[seed][n] + rng.uniform(-0.01, 0.01) for n in base}
+            ap = {n: min(max(value, 0.0), 1.0) for n, value in own.items()}
+            mean = sum(ap.values()) / len(ap)
+            made = {"species_ap": ap, "value": 0.5 + 0.001 * seed, "distinct": True}
+            made["per_split__iid_test__coco__AP_50_95"] = mean
+            yield ("_".join((*condition, str(seed))), *condition, seed), {**made, **changes}
 
 
 def run_sweep(folder, rows):

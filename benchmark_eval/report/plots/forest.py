@@ -135,9 +135,9 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
         figures.text_width(text, figures.SMALL, bold=bold) for _, text, bold in places
     )
     page = figures.Page(
-        1, len(metrics), height=_LINE * at, left=min(left, 2.7), above=0.36, below=0.42
-    )
-    page.tallest = max(page.tallest, _LINE * at + 2)
+        1, len(metrics), height=_LINE * at, left=min(left, 2.7), above=0.36, below=0.42,
+        tallest=_LINE * at + 2,
+    )  # fmt: skip
     for panel, metric in zip(page.axes[0], metrics, strict=True):
         found = [
             (y, row[metric.name])
