@@ -183,7 +183,14 @@ def _gaps(panel: Axes, gaps: dict[tuple[str, str], BandGapRow], name: str, *, la
         )  # fmt: skip
         limits = ends(row.ci95_low, row.ci95_high)
         if limits is not None:
-            figures.bars(panel, [(y, *limits)], f"gap|{name}|{band}", look.color, linewidth=1.0, horizontal=True)
+            figures.bars(
+                panel,
+                [(y, *limits)],
+                f"gap|{name}|{band}",
+                look.color,
+                linewidth=1.0,
+                horizontal=True,
+            )
         panel.plot([row.near_minus_other], [y], marker=look.marker, color=look.color, zorder=5)
     if last:
         panel.set_xlabel("difference in recall")

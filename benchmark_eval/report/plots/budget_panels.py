@@ -207,9 +207,7 @@ def _counted(view: View, architecture: str, metrics: Sequence[str]) -> str:
     return view.look.counted(architecture, list(metrics))
 
 
-def by_part(
-    view: View, title: str, parts: Sequence[tuple[str, Look]], y_label: str
-) -> Figure:
+def by_part(view: View, title: str, parts: Sequence[tuple[str, Look]], y_label: str) -> Figure:
     """One row of panels per architecture, one column per regime, one line per (metric, look)."""
     metrics = [metric for metric, _ in parts]
     complete = view.seeds(metrics)
@@ -281,9 +279,7 @@ def _card_entry(card: bool, where: str = "") -> list[Patch]:
     return [Patch(facecolor=figures.GREY, alpha=0.28, label=label)] if card else []
 
 
-def _card(
-    line: Sequence[Axes], view: View, metric: str, color: str = figures.GREY
-) -> list[float]:
+def _card(line: Sequence[Axes], view: View, metric: str, color: str = figures.GREY) -> list[float]:
     """Draw the card's range at all training data; returns the values that must fit the axis."""
     found = _card_range(view, metric)
     shown: list[float] = []

@@ -26,7 +26,9 @@ from benchmark_eval.sweep.tables import BudgetRow, ComparisonRow
 
 Unit = Literal["n_images", "n_specimens"]
 LABEL = {"n_images": "distinct training images", "n_specimens": "annotated training specimens"}
-_NO_COST = "Not shown: budgets are unknown, because there is no train.json and no training annotations."
+_NO_COST = (
+    "Not shown: budgets are unknown, because there is no train.json and no training annotations."
+)
 _SHADE = "#EDEDED"
 
 
@@ -134,9 +136,7 @@ def equal_budget(view: View, title: str) -> Figure:
     if not pairs:
         return figures.blank(title, "Not shown: the sweep has one regime only.")
     if not costs.values or not complete:
-        return figures.blank(
-            title, view.why_undefined([metric.name]) if costs.values else _NO_COST
-        )
+        return figures.blank(title, view.why_undefined([metric.name]) if costs.values else _NO_COST)
     several = len(view.architectures) > 1
     page = figures.Page(
         len(view.shown),

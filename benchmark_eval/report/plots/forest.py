@@ -47,7 +47,10 @@ def architectures(view: View, title: str) -> Figure:
     return _forest(
         view,
         title,
-        [(where, f"{_short(view, a)} − {_short(view, b)}", found) for (where, a, b), found in chosen],
+        [
+            (where, f"{_short(view, a)} − {_short(view, b)}", found)
+            for (where, a, b), found in chosen
+        ],
         f"Mean over species and seeds of the first architecture minus the second, at the same condition.{note}",
         "Not shown: no condition was evaluated for two architectures.",
     )
@@ -168,7 +171,9 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
             annotation_clip=False,
         )
     marks = [
-        Line2D([], [], linestyle="none", marker=marker, fillstyle=fill, color=figures.INK, label=text)  # type: ignore[arg-type]
+        Line2D(
+            [], [], linestyle="none", marker=marker, fillstyle=fill, color=figures.INK, label=text
+        )  # type: ignore[arg-type]
         for _, marker, fill, text in _MARKS
     ]
     tests = " / ".join(
@@ -179,8 +184,7 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
     note = (
         f"{note} Bar: plain 95 % interval over {first_row.covers}. Verdicts: Holm's correction over "
         f"the tests of a question ({tests} tests per panel"
-        f"{' and curve' if first_row.question == 'steps' else ''}). "
-        + _sizes(rows, metrics)
+        f"{' and curve' if first_row.question == 'steps' else ''}). " + _sizes(rows, metrics)
     )
     return page.headings(title, marks, note)
 

@@ -18,9 +18,7 @@ _RECALL = "species recall at the operating threshold"
 
 def dots(view: View, title: str) -> Figure:
     """AP of each species scored in distribution, sorted, in up to three columns."""
-    rows = [
-        (row.iid_AP_50_95, row) for row in view.table.species if row.iid_AP_50_95 is not None
-    ]
+    rows = [(row.iid_AP_50_95, row) for row in view.table.species if row.iid_AP_50_95 is not None]
     if not rows:
         return figures.blank(title, "Not shown: no species has an AP in distribution.")
     rows.sort(key=lambda item: (-item[0], item[1].species))
@@ -80,7 +78,9 @@ def _species(panel: figures.Axes, y: int, value: float, row: SpeciesRow, view: V
     key = str(row.category_id)
     if limits is not None:
         low, high = max(0.0, limits[0]), min(1.0, limits[1])
-        figures.bars(panel, [(y, low, high)], f"retraining|{key}", look.color, linewidth=0.8, horizontal=True)
+        figures.bars(
+            panel, [(y, low, high)], f"retraining|{key}", look.color, linewidth=0.8, horizontal=True
+        )
     panel.plot([value], [y], marker=look.marker, color=look.color, linestyle="none", zorder=5,
                label=f"mean|{key}", clip_on=False)  # fmt: skip
     if row.iid_species_recall_operating is not None:
