@@ -88,7 +88,7 @@ PLOTS: tuple[Plot, ...] = (
         ),
     ),
     Plot(
-        "comparisons",
+        "architecture_differences",
         "Paired differences between architectures",
         DATA,
         "Each row is one architecture minus another at the same condition, paired by species and "

@@ -126,6 +126,7 @@ def text_width(text: str, size: float = BODY, *, bold: bool = False) -> float:
 
 def wrapped(text: str, width: float, size: float = BODY, *, bold: bool = False) -> str:
     """A text in lines of at most ``width`` inches; existing line breaks stay."""
+    width *= 0.97  # hinted letters are a little wider
     lines = []
     for paragraph in text.split("\n"):
         line = ""

@@ -77,17 +77,17 @@ TIER_LOOK: Mapping[str, Look] = {
     "tail": Look("tail (quarter with the fewest)", "#D0BD78", "^", "-."),
 }
 RELATION_LOOK: Mapping[str, Look] = {
-    Relation.CONGENER: Look("other species: congeners of a target", "#222222", "o"),
-    Relation.SAME_TRIBE: Look("same tribe as a target", "#777777", "s", "--"),
-    Relation.REST: Look("all others", "#AAAAAA", "^", "-."),
+    Relation.CONGENER: Look("others: congeners of a target", "#222222", "o"),
+    Relation.SAME_TRIBE: Look("others: same tribe as a target", "#777777", "s", "--"),
+    Relation.REST: Look("others: all remaining", "#AAAAAA", "^", "-."),
 }
 """Non-target species by their relation to the targets."""
 QUANTITY_LOOK: Mapping[str, Look] = {
     "recall": Look("detection recall", "#000000", "o"),
     "accuracy": Look("correctly identified, of detected", "#9A9A9A", "s", "--"),
-    "species_recall": Look("both (species recall)", "#5A5A5A", "D", "-."),
+    "species_recall": Look("species recall (detected and correctly identified)", "#5A5A5A", "D", "-."),
     "precision": Look("precision", "#9A9A9A", "s", "-"),
-    "F1": Look("F1 of precision and detection recall", "#5A5A5A", "D", ":"),
+    "F1": Look("F1 of precision and detection recall", "#5A5A5A", "v", ":"),
 }
 """What is counted: a quantity looks the same in every plot."""
 

@@ -1,9 +1,11 @@
 """Aggregates a small sweep of artificial evaluations."""
 
 import csv
+import math
 import random
 
 from benchmark_eval import aggregate, load_benchmark
+from benchmark_eval.protocol import TEST_SPLITS
 from support.factories import evaluation, manifest_text, write_benchmark, write_evaluation
 
 
@@ -19,16 +21,23 @@ def noisy(conditions, n_seeds=3, **changes):
         for seed in range(n_seeds):
             own = {n: base[n] + shift + shared[seed][n] + rng.uniform(-0.01, 0.01) for n in base}
             ap = {n: min(max(value, 0.0), 1.0) for n, value in own.items()}
-            mean = sum(ap.values()) / len(ap)
-            made = {"species_ap": ap, "value": 0.5 + 0.001 * seed, "distinct": True}
-            made["per_split__iid_test__coco__AP_50_95"] = mean
+            made = {"species_ap": ap, "value": 0.5 + 0.001 * seed}
+            for split, ids in (("iid_test", base), ("inat_test", (1, 2))):
+                if split in changes.get("splits", TEST_SPLITS):
+                    mean = math.fsum(ap[n] for n in ids) / len(ids)
+                    made[f"per_split__{split}__coco__AP_50_95"] = mean
             yield ("_".join((*condition, str(seed))), *condition, seed), {**made, **changes}
 
 
-def run_sweep(folder, rows):
-    """Aggregate models of (name, architecture, regime, budget, seed) and evaluation arguments."""
+def run_sweep(folder, rows, without=(), **options):
+    """Aggregate models of (name, architecture, regime, budget, seed) and evaluation arguments.
+
+    ``without`` are splits that the benchmark lacks, ``options`` those of ``aggregate``.
+    """
     folder.mkdir(exist_ok=True)
     benchmark = write_benchmark(folder / "benchmark")
+    for split in without:
+        (benchmark / "detection/annotations_coco" / f"{split}.json").unlink()
     digests = load_benchmark(benchmark).digests
     (folder / "eval").mkdir()
     for row, made in rows:
@@ -40,6 +49,7 @@ def run_sweep(folder, rows):
         manifest=folder / "manifest.csv",
         benchmark=benchmark,
         output_dir=folder / "out",
+        **options,
     )
     with (folder / "out/learning_curves.csv").open(newline="") as stream:
         return table, list(csv.DictReader(stream))

@@ -63,7 +63,7 @@ def band_density(view: View, title: str) -> Figure:
             panel.set_xticks(range(len(DISJOINT_STRATA)), ticks)
             panel.tick_params(labelbottom=last)
             if last:
-                panel.set_xlabel("specimens on the image (below: images)")
+                panel.set_xlabel("specimens per image / images")
         line[0].set_ylabel("detection recall,\nmean over species")
         figures.only_left_labels(line[:2])
         _gaps(line[2], gaps, name, last=line is page.axes[-1])
@@ -131,9 +131,10 @@ def _line(
         if (limits := ends(row.species_mean_ci95_low, row.species_mean_ci95_high)) is not None
     ]
     figures.bars(panel, spans, f"species|{key}", look.color, linewidth=1.0)
+    gap = float("nan")  # no line across a stratum without a point
     panel.plot(
-        [x for x, _, _ in enough],
-        [y for _, y, _ in enough],
+        [x for x, _, _ in points],
+        [y if row.n_images >= MIN_IMAGES else gap for _, y, row in points],
         color=look.color,
         marker=look.marker,
         linestyle=look.dash,
@@ -174,12 +175,14 @@ def _gaps(panel: Axes, gaps: dict[tuple[str, str], BandGapRow], name: str, *, la
         if row is None or row.near_minus_other is None:
             why = "not evaluated" if row is None or row.reason is None else str(row.reason)
             text = figures.wrapped(f"{head}: no number, {why}", 1.9, figures.SMALL)
-            panel.text(-0.6, y - 0.3, text, fontsize=figures.SMALL, va="top")
+            panel.text(-0.6, y - 0.3, text, fontsize=figures.SMALL, va="top",
+                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, zorder=3)  # fmt: skip
             continue
         panel.text(
             -0.6, y - 0.3,
             f"{head}: {signed(row.near_minus_other)}{interval(row.ci95_low, row.ci95_high)}",
             fontsize=figures.SMALL, va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, zorder=3,
         )  # fmt: skip
         limits = ends(row.ci95_low, row.ci95_high)
         if limits is not None:

@@ -146,7 +146,7 @@ def by_architecture(view: View, title: str, metrics: Sequence[str], base: float 
         return figures.blank(title, view.why_undefined(metrics))
     page = figures.Page(
         len(metrics), len(view.regimes), height=1.75 if len(metrics) == 1 else 1.45,
-        left=0.6, gap=None if len(metrics) == 1 else 0.2,
+        left=0.6 if len(metrics) == 1 else 0.68, gap=None if len(metrics) == 1 else 0.2,
     )  # fmt: skip
     shift = figures.shifts(len(view.shown))
     for line, metric in zip(page.axes, metrics, strict=True):

@@ -15,27 +15,31 @@ from benchmark_eval.report.plots.view import View, ends
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.tables import HistogramRow, NoveltyRow, ReliabilityRow
 
+_FEWEST = 10
+"""Fewest detections of a bin that is drawn."""
 _EVENTS = {
-    "detected": "true positives,\nof all detections",
-    "identified": "correctly identified,\nof true positives",
+    ("detected", "all"): "true positives,\nof all detections",
+    ("detected", "operating"): "true positives, of\ndetections kept",
+    ("identified", "all"): "correctly identified,\nof true positives",
 }
+"""What is observed, by event and threshold."""
 _NO_EVIDENCE = "Not shown: no model has an evidence file (<model>_evidence.npz); evaluate again."
 _NO_POSITIVES = "Not shown: no model has true positives."
 
 
 def reliability(view: View, title: str) -> Figure:
     """Observed fraction by mean confidence, in bins of equally many detections."""
-    rows: dict[tuple[str, str, str], list[ReliabilityRow]] = defaultdict(list)
+    rows: dict[tuple[tuple[str, str], str, str], list[ReliabilityRow]] = defaultdict(list)
     for row in view.table.reliability:
-        if row.threshold == "all":
-            rows[row.event, row.split, row.architecture].append(row)
+        if row.n >= _FEWEST:
+            rows[(row.event, row.threshold), row.split, row.architecture].append(row)
     splits = [split for split in TEST_SPLITS if any(key[1] == split for key in rows)]
     events = [event for event in _EVENTS if any(key[0] == event for key in rows)]
     names = [name for name in view.shown if any(key[2] == name for key in rows)]
     if not names:
         why = _NO_EVIDENCE if view.table.without_evidence else "Not shown: no model has detections."
         return figures.blank(title, why)
-    page = figures.Page(len(events), len(splits), height=1.75, left=0.62, gap=0.2)
+    page = figures.Page(len(events), len(splits), height=1.45, left=0.66, gap=0.14)
     for line, event in zip(page.axes, events, strict=True):
         last = line is page.axes[-1]
         for panel, split in zip(line, splits, strict=True):
@@ -44,9 +48,14 @@ def reliability(view: View, title: str) -> Figure:
             for name in names:
                 _curve(panel, rows.get((event, split, name), []), view.looks[name], name)
             if not any(rows.get((event, split, name)) for name in names):
-                panel.text(0.5, 0.5, "by construction 0:\nno correct name exists" if
-                           split == "semantic_ood" else "no true positives", ha="center",
-                           va="center", fontsize=figures.SMALL)  # fmt: skip
+                fixed = event[0] == "identified" and split == "semantic_ood"
+                text = (
+                    "0 by construction:\nno correct name exists"
+                    if fixed
+                    else f"fewer than {_FEWEST} detections\nin every bin"
+                )
+                panel.text(0.5, 0.5, text, ha="center", va="center", fontsize=figures.SMALL,
+                           bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
             panel.set_xlim(-0.02, 1.02)
             panel.set_ylim(-0.02, 1.02)
             panel.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
@@ -64,7 +73,7 @@ def reliability(view: View, title: str) -> Figure:
         list(view.looks[name] for name in names) if len(view.architectures) > 1 else [],
         "Best condition of each architecture. Bins hold about equally many detections of all "
         f"{first.n_seeds} seeds together ({min(sizes):,} to {max(sizes):,} per bin), so most of them lie where most detections "
-        "are. Dashed: calibrated. Bar: 95 % interval over species and retraining."
+        f"are; bins of fewer than {_FEWEST} are not drawn. Kept: at or above the operating threshold. Dashed: calibrated. Bar: 95 % interval over species and retraining."
         f"{view.others_note()}",
     )
 
@@ -72,7 +81,7 @@ def reliability(view: View, title: str) -> Figure:
 def _curve(panel: Axes, found: list[ReliabilityRow], look: Look, name: str) -> None:
     if not found:
         return
-    key = f"{found[0].event}|{found[0].split}|{name}"
+    key = f"{found[0].event}|{found[0].threshold}|{found[0].split}|{name}"
     spans = [
         (row.mean_confidence, *limits)
         for row in found
@@ -136,6 +145,7 @@ def histograms(view: View, title: str) -> Figure:
         heading = [view.look.short(name)] if view.look.several else []
         panel.set_title("\n".join([*heading, *_signal(whole.get(name))]))
         panel.set_xlim(0, 1)
+        panel.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
         panel.set_xlabel("confidence of the true positive")
     for panel in page.flat[: len(names)]:
         panel.set_ylim(0, 1.06 * top)

@@ -58,10 +58,10 @@ def types(view: View, title: str) -> Figure:
     seeds = max(row.n_seeds for found in rows.values() for row in found.values())
     return page.headings(
         title,
-        list(ERROR_FILL.values()),
+        [*ERROR_FILL.values(), *(view.looks[name] for name in names if len(names) > 1)],
         f"Best condition of each architecture; means over n = {seeds} seeds. Right: each type repaired alone, so that the "
-        "gains do not add up; bar: 95 % interval over retraining; colour: architecture, as in the "
-        "learning curves. On unseen species no name can be right: only boxes are judged."
+        "gains do not add up; bar: 95 % interval over "
+        "retraining. On unseen species no name can be right: only boxes are judged."
         f"{view.others_note()}",
         lines=False,
     )
@@ -127,7 +127,7 @@ def _gain(
 
 
 _GENUS_LINE = 0.118
-_MOST_GENERA = 60
+_MOST_GENERA = 42
 
 
 def genera(view: View, title: str) -> Figure:
@@ -157,12 +157,13 @@ def genera(view: View, title: str) -> Figure:
     shown = sorted(shown)
     at = {name: i for i, name in enumerate(shown)}
     names_wide = max(figures.text_width(name, figures.SMALL) for name in shown) + 0.1
-    cell = min(_GENUS_LINE, (figures.WIDTH - names_wide - 2.6) / max(len(shown), 1))
-    tall = max(_GENUS_LINE * len(shown), 0.8)
+    left, between, side = names_wide + 0.2, 0.62, 1.05
+    free = figures.WIDTH - left - between - side - 0.12
+    cell = min(_GENUS_LINE, free / max(len(shown), 1))
+    tall = cell * len(shown)
     page = figures.Page(
-        1, 2, height=tall, left=names_wide + 0.22, between=1.05, above=0.2,
-        below=names_wide + 0.25, ratios=(max(cell, _GENUS_LINE) * len(shown), 1.3),
-        tallest=tall + 4,
+        1, 2, height=max(tall, 0.8), left=left, between=between, right=0.12 + free - max(tall, 0.8),
+        above=0.32, below=names_wide + 0.25, ratios=(max(tall, 0.8), side), tallest=tall + 4,
     )  # fmt: skip
     panel, right = page.axes[0]
     _matrix(panel, counts, at, scored)
@@ -175,7 +176,7 @@ def genera(view: View, title: str) -> Figure:
         if view.look.several
         else label(chosen[0].condition)
     )
-    _enrichment(right, view)
+    _enrichment(right, view, page.height)
     threshold = (
         "at the operating threshold" if chosen[0].threshold == "operating" else "of any confidence"
     )
@@ -217,7 +218,7 @@ def _matrix(
     panel.grid(visible=True, axis="both")
 
 
-def _enrichment(panel: Axes, view: View) -> None:
+def _enrichment(panel: Axes, view: View, tall: float) -> None:
     best = {name: row.condition for name, row in view.chosen.items()}
     rows = [
         row
@@ -246,14 +247,14 @@ def _enrichment(panel: Axes, view: View) -> None:
     panel.axvline(1, color="#555555", linewidth=0.7, linestyle=(0, (4, 3)))
     panel.set_xlim(0, None)
     panel.set_yticks(range(2), ["correct\ngenus", "correct\ntribe"])
-    panel.set_ylim(4.6, -0.6)
-    panel.set_title("times as often as by chance")
+    panel.set_ylim(max(1.6, tall / 0.55), -0.6)
+    panel.set_title("times as often\nas by chance")
     panel.grid(visible=False)
     panel.grid(visible=True, axis="x")
-    if len(view.looks) > 1:
+    if len(names) > 1:
         panel.legend(
             handles=[
                 Line2D([], [], linestyle="none", marker=view.looks[n].marker,
                        color=view.looks[n].color, label=view.looks[n].label) for n in names
-            ], loc="lower left", borderaxespad=0.2,
+            ], loc="lower left", borderaxespad=0.2, handletextpad=0.2,
         )  # fmt: skip

@@ -50,7 +50,8 @@ def operating(view: View, title: str) -> Figure:
                 same = next((row for row in cells if row.confidence == chosen.confidence), None)
                 _counted(panel, same, view)
             panel.set_xlim(0, 1)
-            panel.set_ylim(-0.02, 1.02)
+            panel.set_ylim(-0.02, 1.38)
+            panel.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
             panel.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
             panel.tick_params(labelbottom=line is page.axes[-1])
         line[0].set_ylabel("fraction")
@@ -95,10 +96,9 @@ def _counted(panel: figures.Axes, row: OperatingRow | None, view: View) -> None:
     found = None if row is None else _detections(row, view)
     if found is None:
         return
-    text = f"{found[0]:,.0f} true +\n{found[1]:,.0f} false"
+    text = f"{found[0]:,.0f} true, {found[1]:,.0f} false"
     panel.text(
         0.97, 0.97, text, transform=panel.transAxes, ha="right", va="top", fontsize=figures.SMALL,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8}, zorder=7,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ _NO_TARGETS = f"Not shown: this sweep has no model of {TARGET_REGIME} with score
 def grid(view: View, title: str) -> Figure:
     """AP of each band's target species at each k, as number and shade."""
     rows = [row for row in view.table.target_species_curves if row.split == SPLIT]
-    if not any(row.AP_50.n for row in rows):
+    if not any(row.AP_50_95.n for row in rows):
         return figures.blank(title, _NO_TARGETS)
     names = [name for name in view.shown if any(row.architecture == name for row in rows)]
     budgets = view.look.budgets[TARGET_REGIME]
@@ -35,8 +35,8 @@ def grid(view: View, title: str) -> Figure:
         -(-len(names) // columns), columns, height=1.05, left=0.98,
         above=0.22 if several else 0.06,
     )  # fmt: skip
-    top = max(row.AP_50.mean or 0.0 for row in rows) or 1.0
-    complete = max(row.AP_50.n for row in rows)
+    top = max(row.AP_50_95.mean or 0.0 for row in rows) or 1.0
+    complete = max(row.AP_50_95.n for row in rows)
     for panel, name in zip(page.flat, names, strict=False):
         for row in rows:
             if row.architecture == name:
@@ -64,7 +64,7 @@ def grid(view: View, title: str) -> Figure:
     return page.headings(
         title,
         [],
-        f"Each cell: AP@.5, mean over n = {complete} seeds (unless stated) of the mean over the band's "
+        f"Each cell: AP@[.5:.95], mean over n = {complete} seeds (unless stated) of the mean over the band's "
         f"target species ({counts}). Brighter is higher. Hatched: 0 by construction, because no "
         f"image of a target was used.{view.others_note('Panels: ')}",
     )
@@ -77,8 +77,8 @@ def _hide_rest(page: figures.Page, used: int) -> None:
 
 def _cell(panel: Axes, at: tuple[int, int], row: TargetRow, top: float, complete: int) -> None:
     x, y = at
-    value = row.AP_50
-    fixed = "AP_50" in row.by_construction
+    value = row.AP_50_95
+    fixed = "AP_50_95" in row.by_construction
     level = None if value.mean is None or fixed else value.mean / top
     panel.add_patch(
         figures.Rectangle(
@@ -134,7 +134,7 @@ def gains(view: View, title: str) -> Figure:
         return figures.blank(title, _NO_TARGETS + " It needs k = 0 and one more budget.")
     others = {name: _others(view, name, budgets) for name in view.shown}
     names = [name for name in view.shown if any(series.points for series in own[name])]
-    page = figures.Page(2, min(len(names), 4), height=1.4, left=0.6, gap=0.2)
+    page = figures.Page(2, min(len(names), 4), height=1.4, left=0.72, gap=0.2)
     names = names[: page.columns]
     for line, drawn, looks in (
         (page.axes[0], own, list(BAND_LOOK.values())),
@@ -160,7 +160,7 @@ def gains(view: View, title: str) -> Figure:
             values += [level for (owner, _), level in ceilings.items() if owner in names]
         figures.fit_y(line, values, -1.0, 1.0)
         figures.only_left_labels(line)
-    for line, text in zip(page.axes, ("target species:\nAP(k) − AP(0)", "other species:\nAP(k) − AP(0)"), strict=True):  # fmt: skip
+    for line, text in zip(page.axes, ("targets:\nAP(k) − AP(0)", "others:\nAP(k) − AP(0)"), strict=True):  # fmt: skip
         line[0].set_ylabel(text)
     rows = [row for row in view.table.target_gains if row.level == "band" and row.split == SPLIT]
     species = ", ".join(
