@@ -409,6 +409,7 @@ def _aggregate_again(
 ) -> None:
     """Aggregate the summaries again and compare every value."""
     from benchmark_eval.sweep.aggregation import assemble, read_sweep
+    from benchmark_eval.sweep.prices import Prices
 
     assert config.manifest is not None
     try:
@@ -419,6 +420,7 @@ def _aggregate_again(
             allow_missing=True,
             exclude=[cell.model for cell in table.missing if cell.model],
             custom_metrics=config.custom_metrics,
+            prices=Prices(config.price_per_image, config.price_per_specimen),
         )
     except InputError as error:
         reported = set(verified.problems)

@@ -48,6 +48,17 @@ from benchmark_eval.core.terminal import say
     type=click.Path(path_type=Path),
     help="Python file with custom metrics, which become additional columns (docs/howto.md).",
 )
+@click.option(
+    "--price-per-image",
+    type=click.FloatRange(min=0),
+    help="Price of a training image, in any currency: budgets are also compared and planned by "
+    "price.",
+)
+@click.option(
+    "--price-per-specimen",
+    type=click.FloatRange(min=0),
+    help="Price of an annotated specimen, in the same currency.",
+)
 @force_option
 def command(
     eval_dir: Path,
@@ -56,10 +67,13 @@ def command(
     output_dir: Path,
     allow_missing: bool,
     custom_metrics: Path | None,
+    price_per_image: float | None,
+    price_per_specimen: float | None,
     force: bool,
 ) -> None:
     """Aggregate the summaries of a sweep into learning curves, further tables and report.md."""
     from benchmark_eval.report.document import PLOTS_PLACE, aggregate_with_report
+    from benchmark_eval.sweep.prices import Prices
     from benchmark_eval.sweep.tables import AGGREGATED
 
     report = aggregate_with_report(
@@ -69,6 +83,7 @@ def command(
         output_dir=output_dir,
         allow_missing=allow_missing,
         custom_metrics=custom_metrics,
+        prices=Prices(price_per_image, price_per_specimen),
         force=force,
     )
     say(f"wrote tables and {report}")

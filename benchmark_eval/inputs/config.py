@@ -50,6 +50,8 @@ class Config:
     allow_missing: bool
     detections: str
     custom_metrics: Path | None
+    price_per_image: float | None
+    price_per_specimen: float | None
     plot_formats: tuple[str, ...]
 
     def unset(self) -> list[str]:
@@ -109,8 +111,8 @@ def normalise_config(raw: object, *, source: str = "config") -> Config:
     for key in ("benchmark_dir", "predictions_dir", "manifest", "custom_metrics"):
         values[key] = None if values[key] is None else Path(expand_home(values[key]))
     values["iou"] = float(values["iou"])
-    if values["operating_confidence"] is not None:
-        values["operating_confidence"] = float(values["operating_confidence"])
+    for key in ("operating_confidence", "price_per_image", "price_per_specimen"):
+        values[key] = None if values[key] is None else float(values[key])
     values["detections"] = _DETECTIONS.get(values["detections"], values["detections"])
     return Config(**values)
 
@@ -195,6 +197,12 @@ def _fits(value: object, rules: Mapping[str, Any]) -> bool:
     return not unusable and bool(jsonschema.Draft202012Validator(rules).is_valid(value))
 
 
+def _range(rules: Mapping[str, Any]) -> str:
+    if "maximum" not in rules:
+        return f"of at least {rules['minimum']}"
+    return f"in [{rules['minimum']}, {rules['maximum']}]"
+
+
 def _expected(rules: Mapping[str, Any]) -> str:
     """What the schema allows, for messages."""
     if "enum" in rules:
@@ -205,7 +213,7 @@ def _expected(rules: Mapping[str, Any]) -> str:
     if rules["type"] == "boolean":
         return "true or false"
     if rules["type"] == ["number", "null"]:
-        return f"a number in [{rules['minimum']}, {rules['maximum']}], or null"
+        return f"a number {_range(rules)}, or null"
     if rules["type"] == "number":
         return f"a number in ({rules['exclusiveMinimum']}, {rules['maximum']}]"
     return "a path"

@@ -123,6 +123,8 @@ def aggregate(
     output_dir: str | Path,
     allow_missing: bool,
     custom_metrics: str | Path | None,
+    price_per_image: float | None,
+    price_per_specimen: float | None,
     fingerprint: str | Path,
     record: str | Path,
     log: str | Path,
@@ -133,6 +135,7 @@ def aggregate(
     """
     from benchmark_eval.sweep import tables
     from benchmark_eval.sweep.aggregation import assemble, read_sweep
+    from benchmark_eval.sweep.prices import Prices
 
     aggregated = Path(output_dir) / tables.AGGREGATED
     with (
@@ -148,6 +151,7 @@ def aggregate(
                 allow_missing=allow_missing,
                 exclude=expected.content["missing"],
                 custom_metrics=custom_metrics,
+                prices=Prices(price_per_image, price_per_specimen),
             )
             require_sweep(expected, read)
         tables.write(assemble(read), output)

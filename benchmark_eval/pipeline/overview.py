@@ -39,6 +39,9 @@ def overview(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
         rows.insert(1, ("Without predictions", missing))
     if config.custom_metrics:
         rows.append(("Custom metrics", str(config.custom_metrics)))
+    prices = {"Price per image": config.price_per_image}
+    prices["Price per specimen"] = config.price_per_specimen
+    rows += [(name, f"{price:g}") for name, price in prices.items() if price is not None]
     title = f"Sweep in {plan.layout.results}"
     return _plain(title), [(name, _plain(value)) for name, value in rows]
 

@@ -472,6 +472,7 @@ def _fingerprints(plan: Plan, log: Callable[[str], None] | None) -> dict[str, st
             "models": rows,
             "missing": sorted(plan.missing),
             "custom_metrics": [digests[name] for name in own],
+            "prices": [config.price_per_image, config.price_per_specimen],
         }
     )
     texts[str(layout.fingerprint("sweep"))] = sweep

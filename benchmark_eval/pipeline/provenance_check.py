@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OF_A_BENCHMARK = ("code", "files")
 OF_A_MODEL = ("code", "iou", "engine", "on_invalid", "operating_confidence", "predictions")
-OF_A_SWEEP = ("code", "benchmark", "models", "missing", "custom_metrics")
+OF_A_SWEEP = ("code", "benchmark", "models", "missing", "custom_metrics", "prices")
 OF_A_REPORT = ("code", "plot_formats", "sweep")
 """The keys of each kind of fingerprint."""
 CHANGED = "input-changed"
@@ -136,9 +136,9 @@ def require_evaluation(fingerprint: Fingerprint, evaluation: Evaluation) -> None
 def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
     """Raise InputError unless all inputs of the tables are as planned.
 
-    Compares the rows of the manifest, the training annotations, the custom metrics and the
-    fingerprints of benchmark and models with the fingerprint of the sweep, and the summaries with
-    the fingerprints of their models.
+    Compares the rows of the manifest, the training annotations, the custom metrics, the prices and
+    the fingerprints of benchmark and models with the fingerprint of the sweep, and the summaries
+    with the fingerprints of their models. Every model must have its evidence.
     """
     state, sweep = fingerprint.path.parent, fingerprint.content
     benchmark = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
@@ -155,6 +155,8 @@ def require_sweep(fingerprint: Fingerprint, read: SweepInputs) -> None:
             problems += _stale(path, model, of_model.content, benchmark.content["files"])
             changed = edited(path, model.digest, state / "models" / f"{name}{SUFFIX}")
             problems += [changed] if changed else []
+            if name not in read.counts:
+                problems.append(_no_evidence(str(model.evidence)))
     problems += _unequal(dict(_manifest_and_files(read, sweep)))
     if problems:
         raise InputError(problems)
@@ -180,6 +182,11 @@ def _manifest_and_files(
         yield f"train_annotations of {model}", (trained.get(model), expected.get(model))
     own = None if read.custom is None else read.custom.digest
     yield "custom_metrics", (own, next(iter(sweep["custom_metrics"]), None))
+    prices = (read.prices.per_image, read.prices.per_specimen)
+    for name, found, expected in zip(
+        ("price_per_image", "price_per_specimen"), prices, sweep["prices"], strict=True
+    ):
+        yield name, (found, expected)
 
 
 def _compared(made: _Scored, fingerprint: Mapping[str, Any]) -> dict[str, tuple[object, object]]:
@@ -234,6 +241,12 @@ def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[Problem]:
         for what, (found, expected) in pairs.items()
         if found != expected
     ]
+
+
+def _no_evidence(file: str) -> Problem:
+    expected = "the evidence of the model, from which the tables are computed"
+    cause = "deleted since the evaluation"
+    return Problem("missing-file", file, "no such file", expected, cause=cause)
 
 
 def _another(path: Path) -> Problem:

@@ -20,6 +20,7 @@ from benchmark_eval.report.questions import SECTIONS, bottom_line
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep import tables
 from benchmark_eval.sweep.aggregation import assemble, read_sweep, sweep_inputs
+from benchmark_eval.sweep.prices import Prices
 from benchmark_eval.sweep.tables import Aggregated, CurveRow
 
 REPORT = "report.md"
@@ -57,6 +58,7 @@ def aggregate_with_report(
     output_dir: str | Path,
     allow_missing: bool,
     custom_metrics: str | Path | None,
+    prices: Prices,
     force: bool,
 ) -> Path:
     """Write the tables of a sweep, as ``aggregate`` does, and their report; returns the report.
@@ -71,6 +73,7 @@ def aggregate_with_report(
             benchmark=benchmark,
             allow_missing=allow_missing,
             custom_metrics=custom_metrics,
+            prices=prices,
         )
         made = assemble(read)
         output.write(REPORT, render(made).encode())

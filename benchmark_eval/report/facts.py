@@ -228,13 +228,13 @@ class Facts:
             groups.setdefault(verdict(row), []).append(architecture)
         if len(self.look.architectures) == 1:
             only = next(iter(rows.values()))
-            return f"{verdict(only)} ({effect(only)})" if shown else verdict(only)
+            return _with_effect(verdict(only), only) if shown else verdict(only)
         if not shown and len(groups) == 1 and len(rows) > 1:
             return f"{next(iter(groups))} for {_every(rows)} architectures"
 
         def named(architecture: str) -> str:
             name = self.name(architecture)
-            return f"{name} ({effect(rows[architecture])})" if shown else name
+            return _with_effect(name, rows[architecture]) if shown else name
 
         return "; ".join(
             f"{text} for {listing([*map(named, names)])}" for text, names in groups.items()
@@ -291,9 +291,13 @@ def effect(row: ComparisonRow) -> str:
     )
 
 
+def _with_effect(text: str, row: ComparisonRow) -> str:
+    return text if row.a_minus_b is None else f"{text} ({effect(row)})"
+
+
 def judged(row: ComparisonRow) -> str:
-    """``+0.06 [0.03, 0.09], higher``."""
-    return f"{effect(row)}, {verdict(row)}"
+    """``+0.06 [0.03, 0.09], higher``; the verdict alone if there is no estimate."""
+    return verdict(row) if row.a_minus_b is None else f"{effect(row)}, {verdict(row)}"
 
 
 def reversed_row(row: ComparisonRow) -> ComparisonRow:

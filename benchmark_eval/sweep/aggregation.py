@@ -45,6 +45,7 @@ from benchmark_eval.sweep.identical import (
 )
 from benchmark_eval.sweep.novelty_rows import histogram_rows, novelty_rows
 from benchmark_eval.sweep.planning_rows import planning_rows
+from benchmark_eval.sweep.prices import Prices
 from benchmark_eval.sweep.share_rows import band_gap_rows, densities, share_rows
 from benchmark_eval.sweep.species_curves import retention_rows, species_curve_rows, tier_rows
 from benchmark_eval.sweep.species_rows import species_rows
@@ -63,6 +64,7 @@ from benchmark_eval.sweep.target_rows import target_gain_rows
 from benchmark_eval.sweep.targets import target_means, target_tables
 from benchmark_eval.training.budgets import ExactBudget, ExpectedBudgets, exact_budget
 
+_NO_PRICES = Prices()
 _LOG = logging.getLogger(__name__)
 # includes the start of a counted noun, so that '1 image' and '2 images' match
 _NUMBER = re.compile(r"[0-9][0-9.,]*(?:( \w{1,3})\w*)?")
@@ -75,7 +77,7 @@ class SweepInputs:
     """All inputs of the tables of a sweep, read and checked.
 
     ``exact`` holds the budgets of training annotations, ``custom`` the custom metrics, ``counts``
-    what was counted in the evidence of each model that has some.
+    what was counted in the evidence of each model that has some, ``prices`` those of training data.
     """
 
     eval_dir: Path
@@ -85,6 +87,7 @@ class SweepInputs:
     exact: Mapping[Path, ExactBudget]
     custom: CustomMetrics | None
     counts: Mapping[str, ModelCounts]
+    prices: Prices
 
 
 def aggregate(
@@ -96,6 +99,8 @@ def aggregate(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
+    price_per_image: float | None = None,
+    price_per_specimen: float | None = None,
     force: bool = False,
 ) -> tables.Aggregated:
     """Compute the tables of a sweep from the summaries of its models and write them.
@@ -118,6 +123,9 @@ def aggregate(
         Models of the manifest that count as missing even if a summary exists.
     custom_metrics : str or Path, optional
         Python file with a function ``custom_metrics`` that computes additional metrics of a model.
+    price_per_image, price_per_specimen : float, optional
+        Price of a training image, and of an annotated specimen, in any currency. If at least one
+        is given, budgets are also compared and planned by price.
     force : bool, default False
         Whether to replace existing files that this package did not write, or that were edited
         since.
@@ -135,7 +143,7 @@ def aggregate(
         belong together. All problems are in ``problems``.
     UsageError
         A file must not be replaced: it is an input, was not written by this package, or another
-        process is writing it.
+        process is writing it. Or a price is negative.
     OSError
         The files cannot be written.
 
@@ -169,6 +177,7 @@ def aggregate(
     [('global_uniform', 'all', [0])]
     >>> folder.cleanup()
     """
+    prices = Prices(price_per_image, price_per_specimen)
     inputs = sweep_inputs(eval_dir, manifest, benchmark, custom_metrics)
     with tables.claim_tables(output_dir, inputs=inputs, force=force) as output:
         read = read_sweep(
@@ -178,6 +187,7 @@ def aggregate(
             allow_missing=allow_missing,
             exclude=exclude,
             custom_metrics=custom_metrics,
+            prices=prices,
         )
         table = assemble(read)
         tables.write(table, output)
@@ -211,6 +221,7 @@ def read_sweep(
     allow_missing: bool = False,
     exclude: Collection[str] = (),
     custom_metrics: str | Path | None = None,
+    prices: Prices = _NO_PRICES,
 ) -> SweepInputs:
     """Read all inputs of the tables; raises one ``InputError`` with all their problems."""
     entries = read_manifest(manifest)
@@ -233,7 +244,7 @@ def read_sweep(
     counts = read_counts(collected.models, loaded, problems)
     if problems:
         raise InputError(problems.all())
-    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom, counts)
+    return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom, counts, prices)
 
 
 def assemble(read: SweepInputs) -> tables.Aggregated:
@@ -266,10 +277,10 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     density = densities(benchmark, splits)
     species_curves = species_curve_rows(groups, benchmark)
     looked_at = _best_evidence(groups, best, counts, benchmark)
-    budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact)
+    budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact, read.prices)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
-        inputs=_inputs(manifest, collected, exact, custom),
+        inputs=_inputs(manifest, collected, exact, custom, read.prices),
         benchmark=_benchmark_facts(benchmark),
         missing=missing_seeds(manifest, collected.missing),
         unlisted_summaries=list(collected.unlisted_summaries),
@@ -437,6 +448,7 @@ def _budgets(
     manifest: Manifest,
     expected: ExpectedBudgets,
     exact: Mapping[Path, ExactBudget],
+    prices: Prices,
 ) -> list[tables.BudgetRow]:
     entries: dict[Condition, list[ModelEntry]] = {}
     for entry in manifest.in_table_order():
@@ -451,7 +463,7 @@ def _budgets(
                 k_or_p=row.k_or_p,
                 n_images=cost.n_images,
                 n_specimens=cost.n_specimens,
-                price=None,
+                price=prices.of(cost.n_images, cost.n_specimens),
                 source=cost.source,
                 headline={name: row.metrics[name] for name in HEADLINE},
             )
@@ -568,9 +580,10 @@ def _inputs(
     collected: Collected,
     exact: Mapping[Path, ExactBudget],
     custom: CustomMetrics | None,
+    prices: Prices,
 ) -> tables.Inputs:
     first = collected.models[0] if collected.models else None
-    options = msgspec.to_builtins(first.config) if first else {}
+    options = {**(msgspec.to_builtins(first.config) if first else {}), **prices.options}
     return tables.Inputs(
         package_version=__version__,
         scoring_code=first.provenance.scoring_code if first else "",

@@ -75,8 +75,8 @@ METRICS = (
     Metric(OOD_RECALL, "semantic_ood", detection_recall),
 )
 """The metrics of the comparisons, in order: one for each headline metric."""
-UNITS = ("n_images", "n_specimens")
-"""The costs of equal budgets."""
+UNITS = ("n_images", "n_specimens", "price")
+"""The costs of equal budgets; the last one only if the configuration has prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,13 +290,18 @@ def _per_doubling(gain: float | None, high: float | None, low: float | None) -> 
     return gain / doublings(low, high)
 
 
+def units_of(budgets: Sequence[BudgetRow]) -> list[str]:
+    """The units in which any of the budgets is known."""
+    return [unit for unit in UNITS if any(getattr(row, unit) is not None for row in budgets)]
+
+
 def _equal_budgets(
     made: _Tables,
     first: Mapping[tuple[str, str], tuple[str, str]],
     budgets: Sequence[BudgetRow],
 ) -> Iterator[ComparisonRow]:
     """All pairs of regimes of each architecture over the budgets that both cover."""
-    for unit in UNITS:
+    for unit in units_of(budgets):
         costs = {row.condition: getattr(row, unit) for row in budgets}
         curves: dict[tuple[str, str], Curve] = {}
         for key in _curves(made):
@@ -316,8 +321,10 @@ def _equal_budgets(
         found, judged = equal_budgets(curves, pairs)
         sides = []
         for ((architecture, a), (_, b)), each in zip(pairs, found, strict=True):
-            span = "" if each.low is None else f", {each.low:.0f} to {each.high:.0f} "
-            span += unit.removeprefix("n_") if span else ""
+            span = ""
+            if each.low is not None:
+                ends = f"{each.low:.0f} to {each.high:.0f}"
+                span = f", {unit} {ends}" if unit == "price" else f", {ends} {unit[2:]}"
             sides.append((_named(architecture, a) + span, _named(architecture, b) + span))
         name = f"equal_budget_{unit.removeprefix('n_')}"
         yield from _rows(name, made.metric, "", sides, judged)

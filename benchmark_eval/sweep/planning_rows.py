@@ -8,7 +8,7 @@ from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.budget_curves import CostOfLevel, costs_of_levels
-from benchmark_eval.sweep.comparison_rows import UNITS
+from benchmark_eval.sweep.comparison_rows import units_of
 from benchmark_eval.sweep.conditions import trains_on_all
 from benchmark_eval.sweep.species_tables import distinct_models
 from benchmark_eval.sweep.summaries import ModelResult
@@ -32,9 +32,9 @@ def planning_rows(
     Returns
     -------
     list of PlanningRow
-        For the headline metrics in images and in specimens. The ceiling are the distinct runs of
-        all regimes of the architecture that train on every image. Of budgets with equal costs,
-        the first counts.
+        For the headline metrics in images, in specimens and, with prices, in their currency. The
+        ceiling are the distinct runs of all regimes of the architecture that train on every image.
+        Of budgets with equal costs, the first counts.
     """
     rows: list[PlanningRow] = []
     for architecture in dict.fromkeys(condition.architecture for condition in groups):
@@ -49,7 +49,7 @@ def planning_rows(
             split = _SPLIT[name] or ""
             ceiling = [m.values[name] for m in distinct_models(everything, split)]
             for regime in [r for r in REGIMES if any(c.regime == r for c in own)]:
-                for unit in UNITS:
+                for unit in units_of(budgets):
                     points: dict[float, list[float | None]] = {}
                     for row in budgets:
                         cost = getattr(row, unit)

@@ -95,6 +95,7 @@ def plan():
         "models": {MODEL: [*ROW, sha("subset.json"), of_model]},
         "missing": [],
         "custom_metrics": [sha("own.py")],
+        "prices": [None, 2.5],
     }
     write("sweep", sweep)
 
@@ -123,7 +124,8 @@ def record(part="sweep", name="sweep"):
 def aggregate(planned=None):
     jobs.aggregate(
         eval_dir="models", manifest="manifest.csv", index="i.npz", output_dir="aggregated",
-        allow_missing=False, custom_metrics="own.py", fingerprint=path_of("sweep"),
+        allow_missing=False, custom_metrics="own.py", price_per_image=None,
+        price_per_specimen=2.5, fingerprint=path_of("sweep"),
         record=planned or record(), log="logs/a.log",
     )  # fmt: skip
 
@@ -272,6 +274,28 @@ def test_a_fingerprint_changed_after_planning_does_not_make_summaries_stale(plac
     message = refused(capsys, aggregate, f"state/{name}.json: found a different fingerprint")
     assert "1 problem found" in message
     assert "forcerun" not in message
+
+
+def test_tables_are_never_made_without_the_evidence_of_a_model(place, capsys):
+    evaluate()
+    (place / "models/m/m_evidence.npz").unlink()
+    words = ("models/m/m_evidence.npz: no such file", "deleted since the evaluation")
+    refused(capsys, aggregate, *words)
+
+
+def test_evidence_of_another_evaluation_is_refused(place, capsys):
+    evaluate()
+    path = place / "models/m/m_evidence.npz"
+    data = bytearray(path.read_bytes())
+    data[-30] ^= 1
+    path.write_bytes(bytes(data))
+    refused(capsys, aggregate, "m_evidence.npz", "1 problem found")
+
+
+def test_other_prices_than_planned_are_refused(place, capsys):
+    evaluate()
+    edited("sweep", prices=[1.0, 2.5])
+    refused(capsys, aggregate, "price_per_image: found nothing; expected 1.0, as planned")
 
 
 def test_a_sweep_that_was_replanned_in_the_meantime_is_rejected(place, capsys):

@@ -29,10 +29,10 @@ def noisy(conditions, n_seeds=3, **changes):
             yield ("_".join((*condition, str(seed))), *condition, seed), {**made, **changes}
 
 
-def run_sweep(folder, rows, without=()):
+def run_sweep(folder, rows, without=(), **options):
     """Aggregate models of (name, architecture, regime, budget, seed) and evaluation arguments.
 
-    ``without`` are splits that the benchmark lacks.
+    ``without`` are splits that the benchmark lacks, ``options`` those of ``aggregate``.
     """
     folder.mkdir(exist_ok=True)
     benchmark = write_benchmark(folder / "benchmark")
@@ -49,6 +49,7 @@ def run_sweep(folder, rows, without=()):
         manifest=folder / "manifest.csv",
         benchmark=benchmark,
         output_dir=folder / "out",
+        **options,
     )
     with (folder / "out/learning_curves.csv").open(newline="") as stream:
         return table, list(csv.DictReader(stream))

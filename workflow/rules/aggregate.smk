@@ -26,8 +26,12 @@ rule aggregate:
             lambda: "--allow-missing" if PLAN.config.allow_missing else "--no-allow-missing"
         ),
         custom_metrics=param(lambda: PLAN.config.custom_metrics or ""),
+        price_per_image=param(lambda: text_of(PLAN.config.price_per_image)),
+        price_per_specimen=param(lambda: text_of(PLAN.config.price_per_specimen)),
     shell:
         "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q} --eval-dir={params.eval_dir:q} --manifest={params.manifest:q}"
         " --index={params.index:q} --output-dir={params.output_dir:q} {params.allow_missing}"
         " --custom-metrics={params.custom_metrics:q}"
+        " --price-per-image={params.price_per_image:q}"
+        " --price-per-specimen={params.price_per_specimen:q}"

@@ -128,6 +128,11 @@ def fingerprint(part):
     return lambda wildcards, input: str(PLAN.layout.fingerprint(part))
 
 
+def text_of(value):
+    """An option of the config as text, empty for null."""
+    return "" if value is None else str(value)
+
+
 def operating_option():
     """The option --operating-confidence of an evaluation, if the config sets it."""
     value = PLAN.config.operating_confidence

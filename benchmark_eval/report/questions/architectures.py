@@ -52,7 +52,7 @@ def section(facts: Facts) -> Section:
         "Which architecture is best?",
         answer,
         conclusion(facts),
-        ("architecture_differences", "learning_iid_AP_50"),
+        ("comparisons", "learning_iid_AP_50"),
         details=details,
         caveats=[
             "A tie is not equality: the difference is inconclusive. The best condition is selected "

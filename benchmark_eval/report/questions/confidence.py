@@ -42,7 +42,7 @@ def section(facts: Facts) -> Section:
         "Can the confidence be trusted?",
         [f"- {line}" for line in lines if line] or [f"- {nothing('true positives')}"],
         conclusion(facts),
-        ("reliability", "novelty_histograms", "novelty"),
+        ("novelty_histograms", "novelty", "reliability"),
         topic=CONFIDENCE,
         details=table(header, rows) if rows else [],
         caveats=[

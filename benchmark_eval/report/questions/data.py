@@ -52,7 +52,7 @@ def section(facts: Facts) -> Section:
         "How much data is enough?",
         answer,
         conclusion(facts),
-        ("learning_iid_AP_50_95",),
+        ("learning_iid_AP_50_95", "steps"),
         topic=DATA,
         details=[*_steps_table(facts), "", *_planning_table(facts)],
         caveats=[*_costs(facts), *_caveats()],

@@ -67,7 +67,7 @@ def section(facts: Facts) -> Section:
         "Where are specimens lost?",
         answer or [f"- {nothing('scored specimens of trained species')}"],
         conclusion(facts),
-        ("error_types", "decomposition_iid"),
+        ("decomposition_iid", "error_types", "confusion_genus"),
         topic=IDENTIFICATION,
         details=details,
         caveats=[

@@ -24,7 +24,7 @@ def section(facts: Facts) -> Section:
         [f"- {line}" for line in lines if line]
         or [f"- {nothing(f'two conditions of {TARGET_REGIME} with scored target species')}"],
         conclusion(facts),
-        ("target_grid",),
+        ("target_gains", "target_grid"),
         topic=TARGETS,
         details=[*_gains_table(facts), *_others_table(facts, others)],
         caveats=[
@@ -81,10 +81,10 @@ def _gains(facts: Facts) -> str:
     last = _budget(facts, rows[-1])
     shown = [row for row in rows if _budget(facts, row) == last]
     gains = listing([f"{effect(row)} for {_group(facts, row).partition(' ')[0]}" for row in shown])
-    who = f" for {facts.name(rows[0].scope)}" if facts.look.several else ""
+    who = f" of {facts.name(rows[0].scope)}" if facts.look.several else ""
     return (
-        f"With {last} images of each target species instead of none, their AP@[.5:.95] gains"
-        f"{who}, by distance band: {gains} targets."
+        f"With {last} images of each target species instead of none, AP@[.5:.95]{who} changes by "
+        f"{gains} target species."
     )
 
 
@@ -100,6 +100,8 @@ def _rows(facts: Facts) -> list[TargetGainRow]:
 def _share(row: TargetGainRow | None) -> str:
     if row is None:
         return MISSING
+    if _is_all(row):
+        return "1, all images"
     return with_interval(
         row.share_closed,
         row.share_closed_ci95_low,
@@ -109,15 +111,29 @@ def _share(row: TargetGainRow | None) -> str:
     )
 
 
+def _is_all(row: TargetGainRow) -> bool:
+    """Whether k images of each target species are all of them: the share is 1 by construction."""
+    return row.gain is not None and row.gain == row.gain_of_all
+
+
 def _closed(facts: Facts) -> str:
-    """The share of the gain of all images that the largest k reaches."""
+    """The share of the gain of all images at the largest k that is not all images."""
     own = _own(facts, "targets")
-    rows = [row for row in _rows(facts) if own and row.architecture == own[0].scope]
-    rows = [row for row in rows if rows and row.k == rows[-1].k and row.share_closed is not None]
+    rows = [
+        row
+        for row in _rows(facts)
+        if own and row.architecture == own[0].scope and row.share_closed is not None
+    ]
+    rows = [row for row in rows if not _is_all(row)]
+    rows = [row for row in rows if row.k == rows[-1].k]
     if not rows:
         return ""
+    rows.sort(key=lambda row: OOD_BANDS.index(row.band))
     shares = listing([f"{_share(row)} for {row.band.partition('_')[0]}" for row in rows])
-    return f"Of the gain of all images, k={rows[0].k} brings this share: {shares} targets."
+    return (
+        f"Of what all images of the target species bring, k={rows[0].k} brings this share: "
+        f"{shares} ones."
+    )
 
 
 def _others(facts: Facts, rows: list[ComparisonRow]) -> list[str]:

@@ -48,7 +48,7 @@ def section(facts: Facts) -> Section:
         "Does it work on unseen species?",
         answer or [f"- {nothing('evaluated unseen species')}"],
         conclusion(facts),
-        ("ood_bands",),
+        ("band_density", "ood_bands"),
         topic=AWAY,
         details=[
             "Class-agnostic AR@100, and detection recall as a mean over species. A pooled share "
@@ -158,7 +158,7 @@ def _bands(facts: Facts) -> list[str]:
             continue
         near, other = (_band_level(facts, lead, each) for each in (OOD_BANDS[0], band))
         text = f"Near minus {_short(band)} species-mean detection recall: {compared(row)}"
-        if row.reason != Reason.ANY_DENSITY:
+        if row.a_minus_b is not None and row.reason != Reason.ANY_DENSITY:
             text += _coverage(facts, lead, band)
         if near is not None and other is not None:
             text += (
