@@ -16,9 +16,12 @@ from benchmark_eval.core.outputs import Input, claim
 from benchmark_eval.report.document import notices
 from benchmark_eval.report.facts import Facts, Section
 from benchmark_eval.report.methods import identical, messages, methods, missing, what_was_run
-from benchmark_eval.report.page import tables
+from benchmark_eval.report.page import panels, static, tables
+from benchmark_eval.report.page.charts import CONFIG
 from benchmark_eval.report.page.models import files_below, model_cards
 from benchmark_eval.report.page.prose import to_html
+from benchmark_eval.report.page.rows import columns
+from benchmark_eval.report.page.species import species_facts, species_table
 from benchmark_eval.report.questions import SECTIONS, bottom_line
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated
 
@@ -64,6 +67,7 @@ class Part:
     title: str
     body: Markup
     grids: tuple[tables.Grid, ...] = ()
+    panels: tuple[panels.Panel, ...] = ()
 
 
 def render(
@@ -83,6 +87,9 @@ def render(
     def prose(*lines: str) -> Markup:
         return to_html(lines, links)
 
+    shown = panels.panels(facts)
+    rows = panels.tables(facts)
+    every = [panel for group in shown.values() for panel in group]
     environment = _environment()
     return environment.get_template("page.html.j2").render(
         facts=facts,
@@ -94,7 +101,16 @@ def render(
         warnings=prose(*([*identical(table), *messages(table.warnings)] or ["None."])),
         notes=prose(*(messages(table.notes) or ["None."])),
         methods=prose(*methods(facts)),
-        parts=_parts(facts, answers, prose),
+        parts=_parts(facts, answers, shown, prose),
+        pictures={panel.id: static.picture(panel, rows[panel.table]) for panel in every},
+        bundle=Markup(static.bundle()),
+        notices_text=_raw("NOTICES.txt"),
+        data={
+            "panels": every,
+            "config": CONFIG,
+            "tables": {name: columns(found) for name, found in rows.items()},
+            "species": species_facts(facts),
+        },
         leaderboard=tables.leaderboard(facts),
         cards=model_cards(facts, Path(folder), eval_dir),
         eval_dir_given=eval_dir is not None,
@@ -102,14 +118,19 @@ def render(
     )
 
 
-def _parts(facts: Facts, answers: dict[str, Section], prose: Any) -> list[Part]:
+def _parts(
+    facts: Facts,
+    answers: dict[str, Section],
+    shown: dict[str, list[panels.Panel]],
+    prose: Any,
+) -> list[Part]:
     def part(id_: str, title: str, names: tuple[str, ...], *grids: tables.Grid) -> Part:
         body: list[str] = []
         for name in names:
             section = answers[name]
             body += [*section.answer, ""]
             body += [f"*Caution.* {' '.join(section.caveats)}", ""] if section.caveats else []
-        return Part(id_, title, prose(*body), grids)
+        return Part(id_, title, prose(*body), grids, tuple(shown.get(id_, ())))
 
     equal = ("equal_budget_images", "equal_budget_specimens")
     return [
@@ -143,7 +164,8 @@ def _parts(facts: Facts, answers: dict[str, Section], prose: Any) -> list[Part]:
         ),
         part("losses", "Finding and naming", ("losses", "rare")),
         part("confidence", "Confidence", ("confidence",)),
-        part("species", "Species", ("species",)),
+        part("species", "Species", ("species",), species_table(facts)),
+        part("genera", "Genera", ()),
     ]  # fmt: skip
 
 

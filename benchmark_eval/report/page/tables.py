@@ -124,15 +124,15 @@ def leaderboard(facts: Facts) -> Grid:
         head.append(
             Head(f"Tied with the best: {_tied_by(metric, split)}", (f"tie_group_{metric}",))
         )
-    for name in names:
-        head.append(
-            Head(
-                BY_NAME[name].label,
-                tuple(f"{name}_{part}" for part in PARTS),
-                number=True,
-                shown=name in LEADING,
-            )
+    head += [
+        Head(
+            BY_NAME[name].label,
+            tuple(f"{name}_{part}" for part in PARTS),
+            number=True,
+            shown=name in LEADING,
         )
+        for name in names
+    ]
     words = [_tie_words(facts, metric) for metric, _ in ties]
     lead = next((name for name in names if name in HEADLINE), None)
     ordered = sorted(
