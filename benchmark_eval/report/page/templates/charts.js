@@ -123,7 +123,7 @@ Page.charts = (() => {
     if (!seen) { if (panel.result) panel.result.finalize(); panel.result = panel.view = null; panel.chart.replaceChildren(); return; }
     if (panel.at) for (const row of made.rows) row.at = Math.abs(row[panel.at.field] - threshold(panel)) < 1e-9;
     const spec = specification(panel, made, panel.node.clientWidth);
-    const holder = el("div");
+    const holder = el("div", { "aria-hidden": "true" });
     const result = await vegaEmbed(holder, spec, { mode: "vega-lite", actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } });
     if (turn !== panel.turn) { result.finalize(); return; }
     if (panel.result) panel.result.finalize();
