@@ -91,7 +91,7 @@ def render(
     rows = panels.tables(facts)
     every = [panel for group in shown.values() for panel in group]
     environment = _environment()
-    return environment.get_template("page.html.j2").render(
+    return environment.get_template("page.html").render(
         facts=facts,
         title="Report of the sweep",
         lead=[(name, to_html(text, links, inline=True)) for name, text in bottom_line(facts)],
@@ -104,7 +104,6 @@ def render(
         parts=_parts(facts, answers, shown, prose),
         pictures={panel.id: static.picture(panel, rows[panel.table]) for panel in every},
         bundle=Markup(static.bundle()),
-        notices_text=_raw("NOTICES.txt"),
         data={
             "panels": every,
             "config": CONFIG,

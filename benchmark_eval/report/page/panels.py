@@ -760,7 +760,8 @@ def _species(scale: Scale, evidence: str) -> list[Panel]:
             "species",
             "One species",
             "The results of one species over the training budget, its place in the benchmark, and "
-            "its confusions in both directions.",
+            "its confusions in both directions. Unseen species have a detection recall only: "
+            "their AP and species recall are 0 by construction.",
             "species",
             [
                 choice("species", "Species", "species", search=True),

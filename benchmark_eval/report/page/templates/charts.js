@@ -109,7 +109,18 @@ Page.charts = (() => {
     spec.config = { ...data.config, legend: { ...data.config.legend, columns: width < 560 ? 1 : width < 900 ? 2 : 5, labelLimit: Math.min(300, width - 60) } };
     return spec;
   };
+  let pending = 0;
   const draw = async (panel) => {
+    pending += 1;
+    delete document.documentElement.dataset.ready;
+    try {
+      await redraw(panel);
+    } finally {
+      pending -= 1;
+      if (!pending && !everything.busy) document.documentElement.dataset.ready = "1";
+    }
+  };
+  const redraw = async (panel) => {
     const turn = (panel.turn = (panel.turn || 0) + 1);
     const made = (panel.made = choose(panel));
     controls(panel, made);
@@ -301,12 +312,15 @@ Page.charts = (() => {
   const everything = async () => {
     const seen = (panel) => { const box = panel.node.getBoundingClientRect(); return box.bottom > -200 && box.top < innerHeight + 200; };
     const run = (everything.run = (everything.run || 0) + 1);
+    everything.busy = true;
+    delete document.documentElement.dataset.ready;
     const list = Object.values(panels).sort((a, b) => seen(b) - seen(a));
     for (const panel of list) {
       if (run !== everything.run) return;
       await draw(panel);
       await new Promise((done) => setTimeout(done, 0));
     }
+    everything.busy = false;
     document.documentElement.dataset.ready = "1";
   };
   const start = () => {
