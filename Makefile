@@ -57,9 +57,10 @@ test-slurm: setup ## run a sweep on a real Slurm on this host (requires root; in
 	.ci/debian-packages slurm-wlm munge
 	$(BIN)/python tests/slurm/run.py
 
-test-report: setup ## test Snakemake's report of a sweep in a browser (installs Chromium)
+test-report: setup ## test Snakemake's report and the page of a sweep in a browser (installs Chromium)
 	.ci/debian-packages chromium
 	$(BIN)/python tests/browser/report_page.py
+	$(BIN)/python tests/browser/sweep_page.py
 
 test-gallery: setup ## test the gallery of failures in a browser (installs Chromium)
 	.ci/debian-packages chromium

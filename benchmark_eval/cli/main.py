@@ -36,6 +36,7 @@ COMMANDS = {
     "compare": "Compare models or conditions, also of other sweeps.",
     "plot": "Draw the plots of a sweep from its tables.",
     "report": "Write the report of a sweep from its tables.",
+    "page": "Write one page with all results of a sweep, to open in a browser.",
     "gallery": "Show the most telling errors of a model on crops of the images.",
     "run": "Run the workflow of this package with Snakemake.",
     "init": "Set up a folder for a sweep: config, manifest, next steps.",

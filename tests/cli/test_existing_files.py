@@ -75,6 +75,11 @@ CASES = {
         "report.md",
         "tables/aggregated.json",
     ),
+    "page": Case(
+        "page --aggregated tables/aggregated.json --eval-dir eval --output {out}/report.html",
+        "report.html",
+        "tables/aggregated.json",
+    ),
     "subsets": Case(
         "subsets --benchmark-dir data/benchmark --condition global_uniform 1 --seed 0"
         " --output-dir {out}",
