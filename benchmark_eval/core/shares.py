@@ -114,7 +114,7 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     n_seeds, n_effective = found.shape[1], kish(n)
     correlation = spearman(f / n, n.astype(np.float64))
     by_seed = (found.sum(axis=0) / sizes.sum(axis=0)).tolist()
-    interval = _share_interval(f.tolist(), n.tolist(), by_seed, n_images)
+    interval = share_interval(f.tolist(), n.tolist(), by_seed, n_images)
     if interval.no_verdict is None:
         if n_effective < MIN_EFFECTIVE_SPECIES:
             interval = replace(interval, no_verdict=Reason.FEW_EFFECTIVE_SPECIES)
@@ -135,10 +135,25 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     )
 
 
-def _share_interval(
+def share_interval(
     found: list[int], sizes: list[int], by_seed: list[float], n_images: int | None
 ) -> Interval:
-    """The interval from the counts of each species (sums over seeds) and the seeds' shares."""
+    """The interval of ``pooled_share`` from counts.
+
+    Parameters
+    ----------
+    found, sizes
+        Specimens in the numerator and denominator of each species, summed over seeds; no size is 0.
+    by_seed
+        The pooled share of each seed.
+    n_images
+        As for ``pooled_share``.
+
+    Returns
+    -------
+    Interval
+        As in ``pooled_share``, without the reasons that depend on the effective number of species.
+    """
     total, r = sum(sizes), len(by_seed)
     share = sum(found) / total
     result = Interval(

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmark_eval.core.intervals import Estimate
-from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
+from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE, Condition, budget_text
 from benchmark_eval.results.registry import CURVE_METRICS, CurveMetric
-from benchmark_eval.sweep.tables import Aggregated
+from benchmark_eval.sweep.tables import Aggregated, OperatingRow
 
 BY_NAME: dict[str, CurveMetric] = {metric.name: metric for metric in CURVE_METRICS}
 
@@ -125,3 +125,23 @@ class Lookup:
         own = self.seeds(metrics, architecture)
         text = self.short(architecture)
         return text if own == self.seeds(metrics) else f"{text} (n={own})"
+
+
+def label(condition: Condition) -> str:
+    """``global_uniform k=5``: a condition without its architecture."""
+    return f"{condition.regime} {budget_text(condition.regime, condition.k_or_p)}"
+
+
+def best_threshold(table: Aggregated, architecture: str) -> OperatingRow | None:
+    """The confidence threshold with the highest mean F1 on iid_test, the lowest on ties.
+
+    Considers only thresholds at which every seed has an F1; None if there is none.
+    """
+    rows = [
+        (row.metrics["F1"].mean or 0.0, -row.confidence, row)
+        for row in table.operating_curves
+        if (row.architecture, row.split) == (architecture, "iid_test")
+        and row.metrics["F1"].mean is not None
+        and row.metrics["F1"].n >= row.metrics["recall"].n
+    ]
+    return max(rows, key=lambda item: item[:2])[2] if rows else None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
-from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.intervals import Covers, Estimate, Reason
 from benchmark_eval.core.text import some_of, visible
 
 MISSING = "–"
 """An undefined number in a table."""
 # an underscore inside a word and a colon at the end of one are not markup and stay readable
 _MARKUP = re.compile(r"([\\`*{}\[\]()#+!|~]|(?<![^\W_])_|_(?![^\W_]))")
+_MOST_DECIMALS = 4
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 
@@ -22,50 +24,93 @@ def escape(text: str) -> str:
     return re.sub(r":(?=\S)", "&#58;", plain).replace("www.", "www&#46;")
 
 
-def number(value: float | None) -> str:
-    """A fraction or difference with three digits."""
-    return MISSING if value is None else f"{_zero(value):.3f}"
+def decimals(low: float, high: float, least: int = 2) -> int:
+    """The decimals that an interval permits: one or two significant digits of its half-width.
 
+    Two if they are at most 35, as for the uncertainties of the Particle Data Group; at least
+    ``least`` decimals and at most four.
 
-def signed(value: float | None) -> str:
-    """A difference with its sign."""
-    return MISSING if value is None else f"{_zero(value):+.3f}"
-
-
-def _zero(value: float) -> float:
-    """0.0 for a number that rounds to zero, so that none is printed as -0.000."""
-    return 0.0 if abs(value) < 0.0005 else value
-
-
-def estimate(value: Estimate, *, sign: bool = False) -> str:
-    """``0.540 (0.441 to 0.639; n=3)``: mean, interval, n; without an interval ``0.500 (n=1)``.
-
-    Several seeds without an interval share a prediction file: ``0.500 (n=3, same files)``. An
-    interval of width 0 would look like certainty: ``0.500 (seeds agree; n=3)``.
+    Examples
+    --------
+    >>> decimals(0.527, 0.547), decimals(0.40, 0.68)
+    (3, 2)
     """
-    show = signed if sign else number
-    if value.mean is None:
-        return "undefined (n=0)"
-    if value.ci95_low is None or value.ci95_high is None:
-        return f"{show(value.mean)} (n={value.n}{_copies(value)})"
-    low, high = show(value.ci95_low), show(value.ci95_high)
-    if low == high:
-        return f"{show(value.mean)} (seeds agree; n={value.n})"
-    return f"{show(value.mean)} ({low} to {high}; n={value.n})"
+    half = (high - low) / 2
+    return (
+        max(least, min(_MOST_DECIMALS, math.ceil(1 - math.log10(half / 0.355))))
+        if half > 0
+        else _MOST_DECIMALS
+    )
 
 
-def _copies(value: Estimate) -> str:
-    return ", same files" if value.n > 1 and value.ci95_low is None else ""
+def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
+    """A fraction or a difference; 0 without a minus."""
+    if value is None:
+        return MISSING
+    value = 0.0 if abs(value) < 0.5 * 10.0**-digits else value
+    return f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
 
 
-def cell(value: Estimate, seeds: int) -> str:
-    """``0.540 ± 0.040, n=3`` for a table; ``n=2 of 3`` if a seed has no value."""
-    n = f"n={value.n}" if value.n == seeds else f"n={value.n} of {seeds}"
-    n += _copies(value)
-    if value.mean is None:
-        return f"{MISSING}, {n}" if seeds else MISSING
-    spread = "" if value.std is None else f" ± {number(value.std)}"
-    return f"{number(value.mean)}{spread}, {n}"
+def with_interval(
+    mean: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    covers: Covers = Covers.BOTH,
+    reason: object = None,
+    sign: bool = False,
+    least: int = 2,
+) -> str:
+    """``0.54 [0.48, 0.60]``, to the precision of the interval.
+
+    The interval names what it covers unless that is species and retraining:
+    ``0.537 [0.527, 0.547; retraining]``. Without one: ``0.54 (no interval: only one seed)``.
+    ``least`` is the smallest number of decimals.
+    """
+    if mean is None:
+        return f"undefined ({reason})" if reason else "undefined"
+    if low is not None and low == high:  # would look certain
+        low, reason = None, Reason.NO_VARIATION
+    if low is None or high is None:
+        return f"{number(mean, least, sign=sign)} (no interval{f': {reason}' if reason else ''})"
+    digits = decimals(low, high, least)
+    what = "" if covers == Covers.BOTH else f"; {covers}"
+    limits = f"{_limit(low, digits)}, {_limit(high, digits)}"
+    return f"{number(mean, digits, sign=sign)} [{limits}{what}]"
+
+
+def _limit(value: float, digits: int) -> str:
+    """An end of an interval; near 0 with more digits, so that its sign can be read."""
+    while digits < _MOST_DECIMALS and value and round(value, digits) == 0:
+        digits += 1
+    return number(value, digits)
+
+
+def over_seeds(value: Estimate) -> str:
+    """A mean over seeds with its plain interval (retraining), for what can leave [0, 1]."""
+    reason = (
+        Reason.NO_VALUES
+        if value.mean is None
+        else Reason.ONE_SEED
+        if value.n == 1
+        else Reason.IDENTICAL_RUNS
+    )
+    return with_interval(
+        value.mean, value.ci95_low, value.ci95_high, covers=Covers.RETRAINING, reason=reason
+    )
+
+
+def spread(value: Estimate) -> str:
+    """``0.94 (SD 0.006)``: a mean over seeds and their standard deviation."""
+    if value.mean is None or value.std is None:
+        return number(value.mean)
+    digits = decimals(-value.std, value.std) if value.std else 2
+    return f"{number(value.mean, digits)} (SD {number(value.std, digits)})"
+
+
+def sentence_case(text: str) -> str:
+    """The text with a capital at its start."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def listing(items: Sequence[str], most: int = 12) -> str:

@@ -8,21 +8,22 @@ from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import CurveRow
 
-BEST_BY = HEADLINE[0]
-"""The curve metric that decides which condition is best."""
 FULL_DATA = {"global_uniform": "all", "incremental_natural": "1"}
 """``k_or_p`` of the condition that trains on every image, by regime."""
 
 
 def best_conditions(curves: Sequence[CurveRow]) -> dict[str, CurveRow]:
-    """The condition with the highest mean of ``BEST_BY`` by architecture, the first on ties.
+    """The condition with the highest mean of a headline metric by architecture, first on ties.
 
-    An architecture without a defined mean is absent.
+    The metric is the first of ``HEADLINE`` that is defined anywhere in the sweep. An architecture
+    without a defined mean of it is absent.
     """
+    defined = (name for name in HEADLINE if any(row.metrics[name].n for row in curves))
+    by = next(defined, HEADLINE[0])
     best: dict[str, CurveRow] = {}
     highest: dict[str, float] = {}
     for row in curves:
-        mean = row.metrics[BEST_BY].mean
+        mean = row.metrics[by].mean
         if mean is not None and mean > highest.get(row.architecture, float("-inf")):
             best[row.architecture], highest[row.architecture] = row, mean
     return best

@@ -4,20 +4,31 @@ import json
 import re
 
 import pytest
+from msgspec.structs import replace
 from support.factories import BUDGETS, evaluation, manifest_text, write_benchmark, write_evaluation
+from support.small_sweep import noisy
 
 from benchmark_eval.cli.main import main
-from benchmark_eval.core.intervals import estimate as over_seeds
+from benchmark_eval.core.intervals import Covers
+from benchmark_eval.core.intervals import estimate as mean_over
 from benchmark_eval.core.outputs import RECORD
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.report import document, write_report
 from benchmark_eval.report.captions import PLOTS
+from benchmark_eval.report.conclusions import conclusions
 from benchmark_eval.report.document import render
-from benchmark_eval.report.markdown import cell, escape, estimate, listing, signed
-from benchmark_eval.report.sentences import Facts
+from benchmark_eval.report.facts import Facts
+from benchmark_eval.report.markdown import (
+    escape,
+    listing,
+    number,
+    over_seeds,
+    spread,
+    with_interval,
+)
+from benchmark_eval.report.questions import bottom_line
 from benchmark_eval.sweep import aggregate
-from benchmark_eval.sweep.comparisons import compare
 
 GU, IN, TA = BUDGETS
 
@@ -59,19 +70,34 @@ def section(text, title):
     return re.search(rf"^## {re.escape(title)}.*?\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
 
 
-def test_numbers_have_their_interval_and_n():
-    assert estimate(over_seeds([0.5])) == "0.500 (n=1)"
-    assert estimate(over_seeds([0.50, 0.54, 0.58])) == "0.540 (0.441 to 0.639; n=3)"
-    assert estimate(over_seeds([])) == "undefined (n=0)"
+def test_numbers_have_the_precision_of_their_interval():
+    assert with_interval(0.5371, 0.5271, 0.5471) == "0.537 [0.527, 0.547]"
+    assert with_interval(0.5371, 0.3971, 0.6771) == "0.54 [0.40, 0.68]"
+    # 35 keeps both digits of the half-width, 36 one
+    assert with_interval(0.5, 0.465, 0.535) == "0.500 [0.465, 0.535]"
+    assert with_interval(0.5, 0.464, 0.536) == "0.50 [0.46, 0.54]"
+    assert with_interval(0.5, 0.0, 1.0) == "0.50 [0.00, 1.00]"
+    assert with_interval(0.5, 0.49999, 0.50001) == "0.5000 [0.5000, 0.5000]"
+    assert with_interval(0.08, 0.002, 0.158, sign=True) == "+0.08 [0.002, 0.16]"
+    assert with_interval(-0.0001, -0.1, 0.1, sign=True) == "+0.00 [-0.10, 0.10]"
+    retraining = {"covers": Covers.RETRAINING}
+    assert with_interval(0.5, 0.4, 0.6, **retraining) == "0.50 [0.40, 0.60; retraining]"
+    assert with_interval(0.5, None, None, reason="one seed") == "0.50 (no interval: one seed)"
+    assert with_interval(None, None, None, reason="no defined value") == (
+        "undefined (no defined value)"
+    )
     # an interval of width 0 would look like certainty
-    assert estimate(over_seeds([0.287, 0.287, 0.287])) == "0.287 (seeds agree; n=3)"
-    assert estimate(over_seeds([0.287, 0.288, 0.287])) == "0.287 (0.286 to 0.289; n=3)"
-    assert cell(over_seeds([0.50, 0.54, 0.58]), 3) == "0.540 ± 0.040, n=3"
-    assert cell(over_seeds([0.2, None, 0.4]), 3) == "0.300 ± 0.141, n=2 of 3"
-    assert cell(over_seeds([0.5]), 1) == "0.500, n=1"
-    assert cell(over_seeds([None]), 1) == "–, n=0 of 1"
-    assert cell(over_seeds([]), 0) == "–"
-    assert signed(-0.0001) == "+0.000"
+    assert with_interval(0.5, 0.5, 0.5) == "0.50 (no interval: no variation)"
+
+
+def test_means_over_seeds():
+    assert over_seeds(mean_over([0.50, 0.54, 0.58])) == "0.54 [0.44, 0.64; retraining]"
+    assert over_seeds(mean_over([0.5])) == "0.50 (no interval: only one seed)"
+    assert over_seeds(mean_over([])) == "undefined (no defined value)"
+    assert over_seeds(mean_over([0.5, 0.5])) == "0.50 (no interval: no variation)"
+    assert spread(mean_over([0.50, 0.54, 0.58])) == "0.54 (SD 0.04)"
+    assert spread(mean_over([0.5])) == "0.50"
+    assert number(None) == "–"
 
 
 def test_words():
@@ -79,154 +105,6 @@ def test_words():
     assert counted(1530, "model") == "1,530 models"
     assert listing(["a", "b", "c"]) == "a, b and c"
     assert listing(list("abcde"), most=3) == "a, b, c and 2 more"
-
-
-def test_growth_is_positive_or_inconclusive(sweep):
-    cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
-    cells += [*three("a9", "a", GU, "all", 0.41), *three("b1", "b", GU, "1", 0.3, 0.2)]
-    cells += [*three("b5", "b", GU, "5", 0.4, 0.2), *three("b9", "b", GU, "all", 0.41, 0.2)]
-    text = section(render(sweep(cells)), "Data efficiency")
-    assert "AP@[.5:.95] is positive for a; inconclusive (the intervals overlap) for b." in text
-    assert "global_uniform, from k=1 to k=all" in text
-    assert (
-        "For a, it changes from 0.100 (0.075 to 0.125; n=3) to 0.410 (0.385 to 0.435; n=3)." in text
-    )
-    step = "over the last step, from k=5, is inconclusive (the intervals overlap) for both"
-    assert step in text
-    assert "a has the highest mean, 0.410" in text
-    assert (
-        "each of the others, the difference is inconclusive (the intervals overlap) for b." in text
-    )
-
-
-def test_architectures_of_an_incomplete_sweep_are_reported_at_their_own_budgets(sweep):
-    cells = [*three("a1", "a", GU, "1", 0.1), *three("a5", "a", GU, "5", 0.4)]
-    cells += [*three("b1", "b", GU, "1", 0.1), *three("b9", "b", GU, "all", 0.1)]
-    cells += [*three("c1", "c", GU, "1", 0.1)]
-    text = render(sweep(cells))
-    growth = section(text, "Data efficiency")
-    assert (
-        "- global_uniform, from k=1 to k=5: the change in AP@[.5:.95] is positive for a. For a, it"
-        in growth
-    )
-    assert (
-        "- global_uniform, from k=1 to k=all: the change in AP@[.5:.95] is inconclusive (the "
-        "intervals overlap) for b. For b, it" in growth
-    )
-    # with two budgets, the last step is the whole change
-    assert "last step" not in growth
-    assert "| Architecture | Regime | Smallest budget | Largest |" in growth
-    rare = section(text, "Rare and common")
-    for budget, name, rest in (("5", "a", "from k=1 "), ("all", "b", ""), ("1", "c", "")):
-        start = f"- global_uniform, at k={budget}: head minus tail AP@.5 is "
-        (line,) = [line for line in rare.splitlines() if line.startswith(start)]
-        assert f"is positive for {name}. For {name}, it is" in line
-        assert rest in line
-
-
-def test_architectures_have_their_own_costs_and_target_budgets(sweep):
-    cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
-    cells += [*three("h", "b", GU, "2", 0.2), *three("j", "b", IN, "0.5", 0.5)]
-    # a has k = 5, 25 and b smaller ones, so that the budgets are not in order of appearance
-    far = {"value": 0.4, "species_ap": {5: 0.1}}
-    for name, ks in (("a", ("5", "25")), ("b", ("0", "1"))):
-        cells += [((f"{name}{k}{s}", name, TA, k, s), far) for k in ks for s in range(3)]
-    text = render(sweep(cells))
-    regimes = [line for line in text.splitlines() if line.startswith("- Regimes")]
-    assert "k=1: about 5 images; incremental_natural p=0.25: about 6 images" in regimes[0]
-    assert regimes[0].endswith("global_uniform minus incremental_natural is negative for a.")
-    assert regimes[1].endswith("global_uniform minus incremental_natural is negative for b.")
-    targets = section(text, "Target species")
-    for k, name in (("5", "a"), ("1", "b"), ("25", "a")):
-        assert (
-            f"- Near minus far target species, at k={k}: the difference in AP@.5 is positive for "
-            f"{name}." in targets
-        )
-    assert targets.count("- Near minus far target species, at k=1:") == 1
-    for k, name in (("25", "a"), ("1", "b")):
-        assert f"at k={k}: the difference in AP@.5 is negative for {name}." in targets
-    header = "| Architecture | Target species | AP@.5 at k=0 | AP@.5 at k=1 | AP@.5 at k=5 |"
-    assert header in targets
-
-
-def test_an_architecture_is_named_if_others_have_no_number(sweep):
-    none = {"value": 0.4, "per_split__semantic_ood__density__strata__1__image_mean_recall": None}
-    cells = [*three("a", "a", GU, "1", 0.2)]
-    cells += [((f"b{s}", "b", GU, "1", s), none) for s in range(3)]
-    text = section(render(sweep(cells)), "Field photographs")
-    assert "than ten is inconclusive (the interval includes 0) for a. For a," in text
-
-
-def test_differences_within_a_model_are_judged_by_their_own_interval(sweep):
-    def made(seed):
-        at = 0.3 + 0.2 * seed  # seeds far apart, the difference always about the same
-        gap = 0.05 + 0.001 * seed
-        ood, iid = "per_split__semantic_ood__", "per_split__iid_test__decomposition__"
-        return {
-            "value": 0.5,
-            "species_ap": {1: at + gap, 5: at},
-            f"{ood}ood_by_band__by_band__near_genus__class_agnostic_AR_100": at + gap,
-            f"{ood}ood_by_band__by_band__far_tribe__class_agnostic_AR_100": at,
-            "summary__ood_band_gap_AR_100": gap,
-            f"{ood}density__strata__1__image_mean_recall": at + gap,
-            f"{ood}density__strata__>10__image_mean_recall": at,
-            f"{iid}classification_loss": at / 2 + gap,
-            f"{iid}localisation_loss": at / 2,
-        }
-
-    cells = [((f"m{k}{s}", "a", TA, k, s), made(s)) for k in ("1", "5") for s in range(3)]
-    table = sweep(cells)
-    text = render(table)
-    difference = "0.051 (0.049 to 0.053; n=3)"
-    away = section(text, "Field photographs")
-    assert "near minus far class-agnostic AR@100 is positive. AR@100 is" in away
-    assert "than ten is positive. Recall is" in away
-    assert away.count(f"a difference of {difference}.") == 2
-    losses = section(text, "Detection versus identification")
-    assert f"misidentified minus missed specimens is positive. It is {difference}:" in losses
-    targets = section(text, "Target species")
-    assert "the difference in AP@.5 is positive. AP@.5 is" in targets
-    assert f"a difference of {difference}." in targets
-    row = table.learning_curves[0]
-    assert compare(*(row.metrics[f"ood_{b}_AR_100"] for b in ("near_genus", "far_tribe"))) == (
-        "overlap"
-    )
-    # by columns: seeds 0, 1, 2 differ by 0.05, 0.051 and 0.052
-    assert {name: value.n for name, value in row.differences.items()} == {
-        "iid_classification_minus_localisation_loss": 3,
-        "inat_classification_minus_localisation_loss": 3,
-        "ood_image_mean_recall_1_minus_over_10": 3,
-        "iid_target_near_minus_far_AP_50": 3,
-    }
-
-
-def test_comparisons_are_counted_by_the_rule_that_decides_them(sweep):
-    facts = Facts(sweep([*three("a", "a", GU, "1", 0.2), *three("b", "a", GU, "5", 0.4)]))
-    facts.growth("iid_AP_50_95")
-    assert facts.judged == {"means": 1, "differences": 0}
-    facts.imbalance()  # the gap at k=5, and against that at k=1
-    assert facts.judged == {"means": 2, "differences": 1}
-    facts.confidence()
-    assert facts.judged == {"means": 2, "differences": 3}
-    guide = section(render(facts.data), "How to read these numbers")
-    assert re.search(r"makes \d+ of the first kind and \d+ of the second", guide)
-
-
-def test_inconclusive_means_and_differences_have_their_own_explanations(sweep):
-    # seeds so far apart that every verdict is inconclusive
-    cells = [(row, {"value": value, "distinct": True}) for k, at in (("1", 0.4), ("5", 0.5))
-             for row, value in three(f"a{k}", "a", GU, k, at, 0.3)]  # fmt: skip
-    lines = [line for line in render(sweep(cells)).splitlines() if line.startswith("- ")]
-    reasons = ("the intervals overlap", "the interval includes 0)")
-    starts = {
-        reason: {line.split(":")[0].split(",")[0] for line in lines if reason in line}
-        for reason in reasons
-    }
-    assert starts[reasons[0]] == {"- global_uniform"}
-    assert {"- Distance", "- Field photographs", "- global_uniform"} <= starts[reasons[1]]
-    for line in lines:
-        if reasons[0] in line:
-            assert "the change in AP@[.5:.95]" in line or "Its change from k=1 is" in line
 
 
 def test_seeds_with_the_same_file_are_not_independent(sweep):
@@ -241,27 +119,14 @@ def test_seeds_with_the_same_file_are_not_independent(sweep):
     first, second = section(text, "Warnings").strip().splitlines()
     assert first.startswith("- iid_test, 3 models (a0, a1 and a2): identical prediction files.")
     assert second.startswith("- inat_test, 6 models (a0, a1, a2, b0, b1 and 1 more): identical")
-    growth = section(text, "Data efficiency")
-    assert (
-        "is not tested (fewer than 2 independent seeds). It changes from 0.201 (n=3, same files)"
-        in growth
-    )
+    assert "not tested (no variation)" in section(text, "How much data is enough?")
     rows = section(text, "All conditions")
-    assert (
-        "0.201 ± 0.001, n=3, same files | 0.201 ± 0.001, n=3, same files | 0.201 ± 0.001, n=3 |"
-        in rows
-    )
-    assert "0.501 ± 0.001, n=3 | 0.501 ± 0.001, n=3, same files" in rows
+    copied = "0.20 (no interval: seeds with the same prediction file), n=3"
+    assert f"| k=1 (warnings) | 5 | {copied} | {copied} | 0.20" in rows
     assert [row.identical for row in table.learning_curves] == [
         ["iid_test", "inat_test"],
         ["inat_test"],
     ]
-
-
-def test_results_at_the_best_threshold_have_their_interval_and_n(sweep):
-    text = section(render(sweep(three("a", "a", GU, "1", 0.2))), "Detection versus identification")
-    (row,) = re.findall(r"^\| Architecture \| Threshold .*\n.*\n(.*)$", text, re.M)
-    assert row.count("; n=3) |") == 5
 
 
 def test_an_architecture_called_default_is_named_beside_others(sweep):
@@ -269,42 +134,9 @@ def test_an_architecture_called_default_is_named_beside_others(sweep):
     cells[0] = (cells[0][0], None)
     text = render(sweep(cells))
     assert "all models" not in text
-    assert "| default | global_uniform k=1 |" in section(text, "Headline")
+    assert "| default | global_uniform k=1 |" in section(text, "Which architecture is best?")
     assert "- default, global_uniform k=1: seed 0" in section(text, "What is missing")
     assert "2 architectures (b and default)" in text
-
-
-def test_one_seed_is_not_tested(sweep):
-    text = render(sweep([(("a", "a", GU, "1", 0), 0.1), (("b", "a", GU, "5", 0), 0.9)]))
-    assert "not tested (fewer than 2 independent seeds)" in section(text, "Data efficiency")
-    assert "0.100 (n=1)" in text
-
-
-def test_regimes_are_compared_at_equal_cost(sweep):
-    cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "0.25", 0.5)]
-    text = section(render(sweep(cells)), "Data efficiency")
-    assert "global_uniform minus incremental_natural is negative." in text
-    assert "k=1, about 5 images: 0.200" in text
-    cells = [*three("g", "a", GU, "1", 0.2), *three("i", "a", IN, "1", 0.5)]
-    assert "cannot be compared at equal cost" in section(render(sweep(cells)), "Data efficiency")
-
-
-def test_bottleneck(sweep):
-    def made(found, named):
-        return {
-            "value": 0.5,
-            "per_split__iid_test__decomposition__detection_recall": found,
-            "per_split__iid_test__decomposition__classification_given_detection_acc": named,
-            "per_split__iid_test__decomposition__species_recall": found * named,
-            "per_split__iid_test__decomposition__classification_loss": found * (1 - named),
-            "per_split__iid_test__decomposition__localisation_loss": 1 - found,
-        }
-
-    page = render(sweep([((f"m{s}", "a", GU, "1", s), made(0.9, 0.6)) for s in range(3)]))
-    text = section(page, "Detection versus identification")
-    assert "In distribution, misidentified minus missed specimens is positive." in text
-    assert "rests on this agreement alone" in section(page, "How to read these numbers")
-    assert "0.360 (seeds agree; n=3) | 0.100 (seeds agree; n=3) |" in text
 
 
 def test_missing_cells_are_listed_by_condition(sweep):
@@ -323,7 +155,10 @@ def test_missing_cells_are_listed_by_condition(sweep):
 def test_a_complete_sweep_has_nothing_missing(sweep):
     cells = [*three("a", "a", GU, "1", 0.2), *three("b", "a", IN, "0.1", 0.2)]
     cells += three("c", "a", TA, "0", 0.2)
-    text = section(render(sweep(cells)), "What is missing")
+    table = sweep(cells)
+    (line,) = section(render(table), "What is missing").strip().splitlines()
+    assert line.startswith("- Evidence (`<model>_evidence.npz`) of 9 models (a0, a1")
+    text = section(render(replace(table, without_evidence=[])), "What is missing")
     assert text.strip() == "Nothing: every condition of the manifest has all seeds."
 
 
@@ -351,12 +186,11 @@ def test_warnings_are_announced_above_the_first_table_and_their_models_marked(sw
     cells[1] = (cells[1][0], warned)
     path = write_report(sweep(cells), tmp_path)
     text = path.read_text()
-    headline = section(text, "Headline")
-    assert headline.index("**1 model has warnings: see [Warnings](#warnings).**") < headline.index(
-        "| Architecture |"
-    )
-    assert "| a | global_uniform k=1 (warnings) |" in headline
-    assert "| b | global_uniform k=1 |" in headline
+    top = section(text, "Bottom line")
+    assert top.index("**1 model has warnings: see [Warnings](#warnings).**") < top.index("1. **")
+    best = section(text, "Which architecture is best?")
+    assert "| a | global_uniform k=1 (warnings) |" in best
+    assert "| b | global_uniform k=1 |" in best
     rows = section(text, "All conditions")
     assert "| a | global_uniform | k=1 (warnings) |" in rows
     assert document.warnings_notice(path) == f"1 model has warnings: see {path}"
@@ -364,30 +198,6 @@ def test_warnings_are_announced_above_the_first_table_and_their_models_marked(sw
     assert "have warnings" not in path.read_text()
     assert document.warnings_notice(path) is None
     assert document.warnings_notice(tmp_path / "none.md") is None
-
-
-def test_all_images_are_one_training_set_whatever_the_regime(sweep):
-    # 0.5, 0.51, 0.52 and 0.44, 0.46, 0.48 have the mean 0.485; t(5) = 2.5706, std 0.0308
-    cells = [*three("g5", "a", GU, "5", 0.43), *three("g", "a", GU, "all", 0.51)]
-    cells += [*three("i", "a", IN, "0.1", 0.2), *three("j", "a", IN, "1", 0.46, 0.02)]
-    text = render(sweep(cells))
-    pooled = "0.485 (0.453 to 0.517; n=6)"
-    same = "global_uniform k=all and incremental_natural p=1 are the same training set"
-    assert same in section(text, "Headline")
-    assert f"| a | {pooled} |" in section(text, "Headline")
-    growth = section(text, "Data efficiency")
-    # two budgets: the only step is from 5 to all; three seeds (0.485 to 0.535) and six against
-    # 0.430 (0.405 to 0.455)
-    assert "the change in AP@[.5:.95] is positive. It changes from 0.430" in growth
-    assert (
-        "incremental_natural p=1 is the same training set as k=all; with its seeds included, the "
-        "change over this step is inconclusive (the intervals overlap)." in growth
-    )
-    # copies of one file are not independent
-    same_files = [(row, {"value": made, "predictions": {"iid_test": "d"}}) for row, made in cells]
-    assert "0.485 (n=6, same files)" in section(render(sweep(same_files)), "Headline")
-    # one regime alone is not pooled
-    assert same not in render(sweep(cells[:6]))
 
 
 def test_notes_are_listed_like_warnings(sweep):
@@ -425,7 +235,7 @@ def test_numbers_of_images_are_labelled_as_counted_or_expected(sweep, tmp_path):
     assert "Distinct training images: counted in the training annotations that" in rows
     assert "| k=1 | 2 |" in rows
     rows = section(render(sweep([*cells, (("n", "a", GU, "5", 0, ""), 0.5)], header)), "All cond")
-    assert "counted in the training annotations that the manifest names, or ('about') exp" in rows
+    assert "names or expected values over the random draw of images (about)." in rows
     assert "| k=1 | 2 |" in rows
     assert "| k=5 | about 12 |" in rows
     rows = section(render(sweep([(("n", "a", GU, "5", 0, ""), 0.5)], header)), "All conditions")
@@ -433,21 +243,44 @@ def test_numbers_of_images_are_labelled_as_counted_or_expected(sweep, tmp_path):
     assert "| k=5 | 12 |" in rows
 
 
-def test_the_report_has_caveats_and_provenance(sweep, tmp_path):
-    table = sweep(three("a", "a", GU, "1", 0.2))
+def test_methods_name_versions_digests_options_tests_and_citation(sweep, tmp_path):
+    shifts = {("a", GU, "1"): 0.0, ("a", GU, "2"): 0.2, ("b", GU, "1"): 0.0}
+    table = sweep(noisy(shifts))
     text = render(table)
-    caveats = section(text, "How to read these numbers")
+    methods = section(text, "Methods")
     for word in (
-        "nearly all specimens are large",
-        "upper bound",
-        "The two largest account for",
-        "2 scored",
+        table.benchmark.digest,
+        table.inputs.manifest,
+        table.inputs.scoring_code,
+        f"benchmark-eval {table.inputs.package_version}",
+        "| Option `iou_threshold` | 0.5 |",
+        "Holm",
+        "CITATION.cff",
+        "10.5281/zenodo",
     ):
-        assert word in caveats
-    provenance = section(text, "Provenance")
-    assert table.benchmark.digest in provenance
-    assert table.inputs.manifest in provenance
+        assert word in methods, word
+    tests = {(r.question, r.metric, r.scope): r.n_tests for r in table.comparisons}
+    n = counted(sum(tests.values()), "test")
+    asked = counted(sum(map(bool, tests.values())), "question")
+    assert f"This report rests on {n} in {asked}" in methods
+    for question in dict.fromkeys(r.question for r in table.comparisons):
+        own = [number for (name, _, _), number in tests.items() if name == question]
+        (row,) = re.findall(rf"^\| {question} \| (\d+) \| (\d+) \|", methods, re.M)
+        assert row == (str(sum(map(bool, own))), str(sum(own)))
     assert str(tmp_path) not in text
+
+
+def test_caveats_stand_in_their_section(sweep):
+    text = render(sweep(three("a", "a", GU, "1", 0.2)))
+    for title, words in (
+        ("Does it work on unseen species?", "By construction"),
+        ("Does it work on unseen species?", "The two largest account for"),
+        ("Does it work on field photographs?", "2 scored specimens"),
+        ("Can the confidence be trusted?", "An AUROC alone hides"),
+    ):
+        caution = section(text, title).partition("*Caution.*")[2]
+        assert words in caution, words
+    assert "By construction" not in section(text, "Methods")
 
 
 def test_names_from_the_manifest_are_plain_text(sweep):
@@ -464,21 +297,28 @@ def test_names_from_the_manifest_are_plain_text(sweep):
     assert escape("a: b https://x :c:") == "a: b https&#58;//x &#58;c:"
 
 
-def test_every_plot_is_linked_with_its_caption_under_its_question(sweep):
+def test_each_question_has_one_figure_with_its_conclusion_and_every_plot_is_linked_once(sweep):
     known = three("a", "a", GU, "1", 0.2)
     targets = [((f"t{s}", "a", TA, "1", s), {"value": 0.2, "species_ap": {1: 0.1}}) for s in (0, 1)]
-    text = render(sweep([*known, *targets]))
-    for plot in PLOTS:
-        assert f"![{plot.title}](../plots/{plot.name}.svg)" in section(text, plot.question)
-        assert plot.caption in text
-    bare = render(sweep(known), plots=None)
-    assert "![" not in bare
+    table = sweep([*known, *targets])
+    text = render(table)
+    drawn = re.findall(r"\]\(\.\./plots/(\w+)\.svg\)", text)
+    assert sorted(drawn) == sorted(plot.name for plot in PLOTS)
+    titles = conclusions(table)
+    pictures = re.findall(r"^!\[(.*)\]\(\.\./plots/(\w+)\.svg\)$", text, re.M)
+    captions = {plot.name: plot.caption for plot in PLOTS}
+    for title, name in pictures:
+        assert title == titles[name]
+        assert captions[name] in text
+    for title in re.findall(r"^## (.*)$", text, re.M):
+        assert section(text, title).count("![") <= 1
+    assert "![" not in render(table, plots=None)
 
 
 def test_plots_of_target_species_are_omitted_without_target_species(sweep):
     text = render(sweep(three("a", "a", GU, "1", 0.2)))
-    assert "![" not in section(text, "Target species")
-    assert "![" in section(text, "Confidence")
+    assert "![" not in section(text, "What do images of a target species bring?")
+    assert "![" in section(text, "Can the confidence be trusted?")
 
 
 @pytest.mark.parametrize(
@@ -497,8 +337,10 @@ def test_a_report_is_written_for_any_incomplete_sweep(sweep, cells, tmp_path):
     path = write_report(table, tmp_path / "r")
     text = path.read_text()
     assert path.name == document.REPORT
-    for title in ("What was run", "Headline", "Target species", "Confidence", "Provenance"):
-        assert section(text, title).strip()
+    for title in re.findall(r"^## (.*)$", text, re.M):
+        assert section(text, title).strip(), title
+    assert len(bottom_line(Facts(table))) == 5
+    assert all(sentence.endswith((".", ")")) for _, sentence in bottom_line(Facts(table)))
     assert "None" not in text.replace("None.", "")
     assert "nan" not in text.lower().replace("provenance", "")
 
@@ -507,15 +349,15 @@ def test_a_single_unnamed_architecture_is_not_named(sweep):
     rows = [(("a", GU, "1", 0), 0.5), (("b", GU, "1", 1), 0.6)]
     text = render(sweep(rows, header="model_name,regime,k_or_p,seed"))
     assert "default" not in text
-    assert "2 models under 1 training condition, seeds 0 and 1." in text
+    assert "2 models under 1 training condition, seeds 0 and 1, evaluated on" in text
 
 
 def test_commands_write_plots_and_report(sweep, tmp_path):
     sweep(three("a", "a", GU, "1", 0.2))
     aggregated = str(tmp_path / "out" / "aggregated.json")
     main(["plot", "--aggregated", aggregated, "--output-dir", str(tmp_path / "plots"),
-          "--format", "svg", "--only", "imbalance_gap"])  # fmt: skip
-    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == [RECORD, "imbalance_gap.svg"]
+          "--format", "svg", "--only", "imbalance_tiers"])  # fmt: skip
+    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == [RECORD, "imbalance_tiers.svg"]
     main(["report", "--aggregated", aggregated, "--output-dir", str(tmp_path / "out")])
     assert (tmp_path / "out" / "report.md").read_text().startswith("# Report of the sweep\n")
 
