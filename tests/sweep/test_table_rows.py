@@ -149,12 +149,16 @@ def test_unseen_species_only(tmp_path):
     )
     table = place.aggregate()
     finite(table)
-    # without iid_test, no condition is best
-    assert table.confusions == table.reliability == table.novelty == []
+    # without iid_test, the best condition is that of the highest class-agnostic AR@100
+    assert table.novelty == table.risk_coverage == table.tiers == []
+    assert {row.event for row in table.reliability} == {"detected"}
+    assert {row.threshold for row in table.confusions} == {"all"}
     assert table.pooled_shares
     known = [row for row in table.species if row.role == "known"]
     assert {row.do_not_rely_reason for row in known} == {"iid_test is not evaluated"}
-    assert {row.best_architecture for row in table.species} == {""}
+    assert {row.best_architecture for row in known} == {""}
+    unseen = [row for row in table.species if row.role == "unseen"]
+    assert {(row.best_architecture, row.n_seeds) for row in unseen} == {("a", 2)}
 
 
 def test_without_train_json_and_with_missing_evidence(tmp_path):
