@@ -61,7 +61,6 @@ class Reason(StrEnum):
     ZERO_IN_FIELD = "the field mean is 0"
     NONE_OBSERVED = "none observed"
     NONE_EXPECTED = "none expected by chance"
-    NO_EVIDENCE = "no evidence files"
     ONE_SPECIES_DECIDES = "0 without one of the species"
     FEW_BUDGETS = "fewer than 2 budgets"
     NO_COMMON_COSTS = "no common range of costs"

@@ -280,7 +280,14 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     if len(sizes) < MIN_SPECIES:
         return None
     draws = species_draws(len(sizes))
-    return percentile_interval((draws @ found) / (draws @ sizes))
+    return percentile_interval((draws @ found) / _drawn_sizes(tuple(sizes.tolist())))
+
+
+@lru_cache(maxsize=256)  # the conditions of a sweep share their sizes
+def _drawn_sizes(sizes: tuple[int, ...]) -> Floats:
+    """The specimens of each bootstrap draw, (draws,)."""
+    drawn: Floats = species_draws(len(sizes)) @ np.array(sizes, np.float64)
+    return drawn
 
 
 def percentile_interval(values: Floats) -> tuple[float, float]:
@@ -312,7 +319,10 @@ def spearman(x: Floats, y: Floats) -> float | None:
 
 def _mid_ranks(values: Floats) -> Floats:
     """Ranks from 1; equal values share the mean of their ranks."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: Floats = (last - (counts - 1) / 2)[group]
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    # the first place of each group of equal values, and the end
+    first = np.flatnonzero(np.r_[True, ascending[1:] != ascending[:-1], True])
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat((first[:-1] + 1 + first[1:]) / 2, np.diff(first))
     return ranks
