@@ -42,7 +42,7 @@ tutorial: setup ## run the commands of docs/tutorial.md, from a benchmark to a r
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail <(sed -n '/^```bash/,/^```/{/^```/!p;}' docs/tutorial.md)
 
 test: setup ## run all tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
 
 test-fast: setup ## run the fast tests: no workflow, no comparison with other evaluators (1 minute)
 	$(BIN)/python -m pytest -n auto -m "not workflow and not parity and not slow"
@@ -50,7 +50,7 @@ test-fast: setup ## run the fast tests: no workflow, no comparison with other ev
 test-deep: setup ## run only the property tests, with 10,000 examples each
 	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
-.PHONY: test-slurm test-report test-matrix
+.PHONY: test-slurm test-report test-gallery test-matrix
 test-matrix: setup ## test the workflow with the lowest and the newest Snakemake, on each Python installed
 	$(BIN)/python tests/matrix/run.py
 
@@ -62,6 +62,10 @@ test-report: setup ## test Snakemake's report and the page of a sweep in a brows
 	.ci/debian-packages chromium
 	$(BIN)/python tests/browser/report_page.py
 	$(BIN)/python tests/browser/sweep_page.py
+
+test-gallery: setup ## test the gallery of failures in a browser (installs Chromium)
+	.ci/debian-packages chromium
+	$(BIN)/python tests/browser/gallery_page.py
 
 lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt, snakemake --lint and zizmor
 	$(BIN)/ruff check .

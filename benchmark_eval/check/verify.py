@@ -35,7 +35,7 @@ from benchmark_eval.inputs.prediction_files import find_prediction_files
 from benchmark_eval.report.page.file import PAGE, foreign_page
 from benchmark_eval.results.detections_csv import ALL_COLUMNS
 from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
-from benchmark_eval.results.evidence import evidence_problems
+from benchmark_eval.results.evidence import content_problems
 from benchmark_eval.results.schema import Evaluation, decode_summary, load_summary
 from benchmark_eval.results.writers import model_files, per_species_csv, summary_csv, summary_json
 from benchmark_eval.sweep.summaries import find_summaries
@@ -272,19 +272,9 @@ def _check_evidence(path: Path, evaluation: Evaluation, verified: Verified) -> N
     if data is None:
         return
     verified.n_files += 1
-    digest, recorded = hashlib.sha256(data).hexdigest(), evaluation.provenance.evidence
-    if digest == recorded:
-        return
-    problems = evidence_problems(path, evaluation)
-    verified.collected.extend(problems)
-    if not problems:
-        verified.collected.add(
-            "digest",
-            f"SHA-256 {digest[:12]}...",
-            f"SHA-256 {recorded[:12]}..., as in the summary",
-            file=str(path),
-            cause="edited, damaged, or from another run: evaluate the model again",
-        )
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != evaluation.provenance.evidence:
+        verified.collected.extend(content_problems(path, digest, evaluation))
 
 
 def _count_detections(path: Path, evaluation: Evaluation, verified: Verified) -> None:
@@ -451,6 +441,10 @@ def _aggregate_again(
     except InputError as error:
         reported = set(verified.problems)
         verified.collected.extend(p for p in error.problems if p not in reported)
+        return
+    models = {model.entry.model_name for model in read.collected.models}
+    if models - read.counts.keys() - set(table.without_evidence):
+        verified.not_compared.append(f"{path}: the evidence of some models is missing")
         return
     again = encode(assemble(read))
     verified.compare(path, again, "the summaries, the manifest and the benchmark")

@@ -32,15 +32,22 @@ from benchmark_eval.cli._force import force_option
     help="File format; may be repeated.",
 )
 @click.option("--only", multiple=True, help="Name of a plot; may be repeated. Default: all plots.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="Number of parallel processes. Default: all cores. The files do not depend on it.",
+)
 @force_option
 def command(
     aggregated: Path,
     output_dir: Path,
     formats: tuple[str, ...],
     only: tuple[str, ...],
+    jobs: int | None,
     force: bool,
 ) -> None:
     """Draw the plots of a sweep from its tables."""
+    from benchmark_eval.check.files import usable_cores
     from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_plots
     from benchmark_eval.sweep import load_tables
@@ -51,6 +58,7 @@ def command(
         output_dir,
         formats,
         only or None,
+        jobs=jobs or usable_cores(),
         inputs=[aggregated],
         force=force,
     )

@@ -114,7 +114,7 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     n_seeds, n_effective = found.shape[1], kish(n)
     correlation = spearman(f / n, n.astype(np.float64))
     by_seed = (found.sum(axis=0) / sizes.sum(axis=0)).tolist()
-    interval = _share_interval(f.tolist(), n.tolist(), by_seed, n_images)
+    interval = share_interval(f.tolist(), n.tolist(), by_seed, n_images)
     if interval.no_verdict is None:
         if n_effective < MIN_EFFECTIVE_SPECIES:
             interval = replace(interval, no_verdict=Reason.FEW_EFFECTIVE_SPECIES)
@@ -135,10 +135,25 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     )
 
 
-def _share_interval(
+def share_interval(
     found: list[int], sizes: list[int], by_seed: list[float], n_images: int | None
 ) -> Interval:
-    """The interval from the counts of each species (sums over seeds) and the seeds' shares."""
+    """The interval of ``pooled_share`` from counts.
+
+    Parameters
+    ----------
+    found, sizes
+        Specimens in the numerator and denominator of each species, summed over seeds; no size is 0.
+    by_seed
+        The pooled share of each seed.
+    n_images
+        As for ``pooled_share``.
+
+    Returns
+    -------
+    Interval
+        As in ``pooled_share``, without the reasons that depend on the effective number of species.
+    """
     total, r = sum(sizes), len(by_seed)
     share = sum(found) / total
     result = Interval(
@@ -242,16 +257,17 @@ def leave_one_species_out(found: Ints, sizes: Ints) -> tuple[float, float] | Non
 
 
 @lru_cache(maxsize=256)
-def species_draws(n_species: int, sample: str = "species-cluster bootstrap") -> Ints:
+def species_draws(n_species: int, sample: str = "species-cluster bootstrap") -> Floats:
     """How often each bootstrap draw has each species, (draws, species).
 
-    The same for every table of this many species. ``sample`` names independent draws.
+    The same for every table of this many species. ``sample`` names independent draws. Products
+    with counts are sums of whole numbers: exact, whatever the order of the additions.
     """
     generator = stream(0, sample, str(n_species))
     chosen = generator.integers(0, n_species, (BOOTSTRAP_DRAWS, n_species))
     key = chosen + n_species * np.arange(BOOTSTRAP_DRAWS)[:, None]
     counts = np.bincount(key.ravel(), minlength=BOOTSTRAP_DRAWS * n_species)
-    return counts.reshape(BOOTSTRAP_DRAWS, n_species)
+    return counts.reshape(BOOTSTRAP_DRAWS, n_species).astype(np.float64)
 
 
 def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
@@ -264,21 +280,22 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     if len(sizes) < MIN_SPECIES:
         return None
     draws = species_draws(len(sizes))
-    return percentile_interval((draws @ found) / (draws @ sizes))  # exact sums of integers
+    return percentile_interval((draws @ found) / (draws @ sizes))
 
 
 def percentile_interval(values: Floats) -> tuple[float, float]:
     """The interval between the quantiles of bootstrap values, linear between them."""
-    ordered = np.sort(values)
-    tail = (1 - LEVEL) / 2
+    n, tail = len(values), (1 - LEVEL) / 2
+    places = [q * (n - 1) for q in (tail, 1 - tail)]
+    below = [min(int(place), max(0, n - 2)) for place in places]
+    ends = sorted({at for first in below for at in (first, min(first + 1, n - 1))})
+    ordered = np.partition(values, ends)
 
-    def quantile(q: float) -> float:
-        place = q * (len(ordered) - 1)
-        below = min(int(place), len(ordered) - 2)
-        low, high = float(ordered[below]), float(ordered[below + 1])
-        return low + (place - below) * (high - low)
+    def quantile(place: float, first: int) -> float:
+        low, high = float(ordered[first]), float(ordered[min(first + 1, n - 1)])
+        return low + (place - first) * (high - low)
 
-    return quantile(tail), quantile(1 - tail)
+    return quantile(places[0], below[0]), quantile(places[1], below[1])
 
 
 def spearman(x: Floats, y: Floats) -> float | None:

@@ -162,6 +162,7 @@ def plot_sweep(
     aggregated: str | Path,
     output_dir: str | Path,
     formats: Sequence[str],
+    jobs: int,
     fingerprint: str | Path,
     record: str | Path,
     log: str | Path,
@@ -174,7 +175,7 @@ def plot_sweep(
         with _remedy(TABLES_AGAIN, aggregated):
             require_last_run(aggregated)
             table = load_tables(aggregated)
-        write_plots(table, output_dir, formats, declared=True)
+        write_plots(table, output_dir, formats, jobs=jobs, declared=True)
 
 
 def report(

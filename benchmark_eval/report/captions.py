@@ -201,9 +201,9 @@ PLOTS: tuple[Plot, ...] = (
         "species",
         "Every trained species",
         IMBALANCE,
-        "AP@[.5:.95] in distribution of every scored species, sorted, at the best condition of "
-        "the architecture that is best for it. Bars are 95 % intervals over retraining; a species "
-        "has about ten scored specimens, and other photographs of it are not covered. The "
+        "AP@[.5:.95] in distribution of every scored species, sorted, at the best condition of the "
+        "architecture with the highest AP for it. Bars are 95 % intervals over retraining; a "
+        "species has about ten scored specimens, and other photographs of it are not covered. The "
         "vertical tick is species recall at the operating threshold. Crosses mark species that "
         "should not be relied on.",
         ("species.dots",),

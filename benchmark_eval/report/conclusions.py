@@ -30,10 +30,10 @@ def figures_of(
     """The figure of each question, and the plots that it links; every plot has one place."""
     targets = any(row.split == "iid_test" and row.AP_50.n for row in table.target_species_curves)
     left = {plot.name: plot for plot in PLOTS if targets or plot.question != TARGETS}
-    mains = []
+    mains: list[Plot | None] = []
     for section in sections:
-        main = next((name for name in section.figures if name in left), None)
-        mains.append(None if main is None else left.pop(main))
+        first = next((name for name in section.figures if name in left), None)
+        mains.append(None if first is None else left.pop(first))
     result = []
     for main, section in zip(mains, sections, strict=True):
         others = [

@@ -59,7 +59,7 @@ def titles(table: Aggregated) -> dict[str, str]:
 
 
 def plain(markdown: str) -> str:
-    """A sentence of the report without its markup.
+    r"""A sentence of the report without its markup.
 
     Examples
     --------

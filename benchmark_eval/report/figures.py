@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -91,7 +92,8 @@ def save(
         figure.dpi = mpl.rcParams["savefig.dpi"]
         # savefig would draw twice, the first time only for the layout
         canvas = get_registered_canvas_class(kind)(figure)
-        getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind])
+        quick = {"pil_kwargs": {"compress_level": 4}} if kind == "png" else {}
+        getattr(canvas, f"print_{kind}")(stream, metadata=_METADATA[kind], **quick)
         path = stem.with_name(f"{stem.name}.{kind}")
         data = stream.getvalue()
         path.write_bytes(_finished_svg(data) if kind == "svg" else data)
@@ -127,6 +129,7 @@ def text_width(text: str, size: float = BODY, *, bold: bool = False) -> float:
 def wrapped(text: str, width: float, size: float = BODY, *, bold: bool = False) -> str:
     """A text in lines of at most ``width`` inches; existing line breaks stay."""
     width *= 0.97  # hinted letters are a little wider
+    text = text.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = []
     for paragraph in text.split("\n"):
         line = ""
@@ -303,7 +306,7 @@ def _legend_columns(labels: Sequence[str]) -> int:
     for columns in range(len(labels), 1, -1):
         deep, over = divmod(len(labels), columns)
         starts = [i * deep + min(i, over) for i in range(columns + 1)]
-        widest = [max(widths[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
+        widest = [max(widths[a:b]) for a, b in pairwise(starts)]
         if sum(_HANDLE_GAP + width for width in widest) <= WIDTH - 2 * _MARGIN:
             return columns
     return 1

@@ -55,37 +55,44 @@ MOST_ARCHITECTURES = len(ARCHITECTURE_COLORS)
 OTHER = "#B4B4B4"
 """The colour of all other architectures."""
 
-REGIME_LOOK: Mapping[str, Look] = {
-    regime: Look(regime, *rest)
-    for regime, rest in zip(
-        REGIMES,
-        (("#4B0055", "o", "-"), ("#B0124B", "s", "--"), ("#7A9A01", "^", "-.")),
-        strict=True,
-    )
-}
-BAND_LOOK: Mapping[str, Look] = {
-    band: Look(BAND_LABEL[band], *rest)
-    for band, rest in zip(
-        OOD_BANDS,
-        (("#003B46", "o", "-"), ("#2B8A8F", "s", "--"), ("#86C5C3", "^", "-.")),
-        strict=True,
-    )
-}
-TIER_LOOK: Mapping[str, Look] = {
-    "head": Look("head (quarter of species with the most images)", "#5C4A00", "o"),
-    "medium": Look("medium (middle half)", "#A68A2E", "s", "--"),
-    "tail": Look("tail (quarter with the fewest)", "#D0BD78", "^", "-."),
-}
-RELATION_LOOK: Mapping[str, Look] = {
-    Relation.CONGENER: Look("others: congeners of a target", "#222222", "o"),
-    Relation.SAME_TRIBE: Look("others: same tribe as a target", "#777777", "s", "--"),
-    Relation.REST: Look("others: all remaining", "#AAAAAA", "^", "-."),
-}
+_DASHES: tuple[Dash, ...] = ("-", "--", "-.")
+_THREE_MARKERS = ("o", "s", "^")
+
+
+def _three(names: Sequence[str], labels: Sequence[str], colors: Sequence[str]) -> dict[str, Look]:
+    looks = zip(names, labels, colors, _THREE_MARKERS, _DASHES, strict=True)
+    return {name: Look(label, color, marker, dash) for name, label, color, marker, dash in looks}
+
+
+REGIME_LOOK = _three(REGIMES, REGIMES, ("#4B0055", "#B0124B", "#7A9A01"))
+BAND_LOOK = _three(
+    OOD_BANDS, [BAND_LABEL[band] for band in OOD_BANDS], ("#003B46", "#2B8A8F", "#86C5C3")
+)
+TIER_LOOK = _three(
+    ("head", "medium", "tail"),
+    (
+        "head (quarter of species with the most images)",
+        "medium (middle half)",
+        "tail (quarter with the fewest)",
+    ),
+    ("#5C4A00", "#A68A2E", "#D0BD78"),
+)
+RELATION_LOOK = _three(
+    (Relation.CONGENER, Relation.SAME_TRIBE, Relation.REST),
+    (
+        "others: congeners of a target",
+        "others: same tribe as a target",
+        "others: all remaining",
+    ),
+    ("#222222", "#777777", "#AAAAAA"),
+)
 """Non-target species by their relation to the targets."""
 QUANTITY_LOOK: Mapping[str, Look] = {
     "recall": Look("detection recall", "#000000", "o"),
     "accuracy": Look("correctly identified, of detected", "#9A9A9A", "s", "--"),
-    "species_recall": Look("species recall (detected and correctly identified)", "#5A5A5A", "D", "-."),
+    "species_recall": Look(
+        "species recall (detected and correctly identified)", "#5A5A5A", "D", "-."
+    ),
     "precision": Look("precision", "#9A9A9A", "s", "-"),
     "F1": Look("F1 of precision and detection recall", "#5A5A5A", "v", ":"),
 }

@@ -108,6 +108,11 @@ def spread(value: Estimate) -> str:
     return f"{number(value.mean, digits)} (SD {number(value.std, digits)})"
 
 
+def sentence_case(text: str) -> str:
+    """The text with a capital at its start."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def listing(items: Sequence[str], most: int = 12) -> str:
     """``a, b and c``; after ``most`` items the number of the others."""
     if len(items) > most:

@@ -428,6 +428,23 @@ def evidence_problems(path: str | Path, evaluation: Evaluation) -> list[Problem]
     ]
 
 
+def content_problems(path: str | Path, digest: str, evaluation: Evaluation) -> list[Problem]:
+    """Why a file with this SHA-256 is not the evidence of an evaluation, its header first."""
+    problems = evidence_problems(path, evaluation)
+    recorded = evaluation.provenance.evidence
+    if problems or digest == recorded:
+        return problems
+    return [
+        Problem(
+            "digest",
+            str(path),
+            f"SHA-256 {digest[:12]}...",
+            f"SHA-256 {recorded[:12]}..., as in the summary",
+            cause="edited, damaged, or from another run: evaluate the model again",
+        )
+    ]
+
+
 def _header(data: bytes, file: str) -> Header:
     """Decode the header; InputError for another schema version."""
     version = msgspec.json.decode(data, type=_Version).schema_version

@@ -229,6 +229,17 @@ def read_sweep(
     custom = None if custom_metrics is None else load_custom_metrics(custom_metrics)
     problems = Problems()
     collected = Collected((), (), ())
+    counts: dict[str, ModelCounts] = {}
+
+    def count(model: ModelResult, problems: Problems) -> None:
+        try:
+            found = read_counts(model, loaded)
+        except InputError as error:
+            problems.extend(error.problems)
+            return
+        if found is not None:
+            counts[model.entry.model_name] = found
+
     try:
         collected = collect(
             Path(eval_dir),
@@ -237,11 +248,11 @@ def read_sweep(
             allow_missing=allow_missing,
             exclude=exclude,
             custom=custom,
+            on_read=count,
         )
     except InputError as error:
         problems.extend(error.problems)
     exact = _exact_budgets(entries, loaded, problems)
-    counts = read_counts(collected.models, loaded, problems)
     if problems:
         raise InputError(problems.all())
     return SweepInputs(Path(eval_dir), entries, collected, loaded, exact, custom, counts, prices)

@@ -65,11 +65,12 @@ def labels_of(pairs: Pairs, species: int) -> list[Confused]:
 
 
 def confusion_rows(pairs: Sequence[Pairs], categories: Categories) -> list[ConfusionRow]:
-    """Every confused pair of species at the best conditions."""
+    """The confused pairs at the best conditions, with at least one specimen per seed on average."""
     rows = []
     for each in pairs:
         for species in np.flatnonzero(each.n.any(axis=(0, 2))).tolist():
             n_scored = int(each.scored[species])
+            n_seeds = len(each.n)
             rows += [
                 ConfusionRow(
                     architecture=each.condition.architecture,
@@ -80,7 +81,7 @@ def confusion_rows(pairs: Sequence[Pairs], categories: Categories) -> list[Confu
                     true_species=categories.names[species],
                     predicted_species=categories.names[found.label],
                     relation=_relation(species, found.label, categories),
-                    n_seeds=len(each.n),
+                    n_seeds=n_seeds,
                     n=found.n,
                     n_specimens=n_scored,
                     share=found.n / n_scored,
@@ -90,6 +91,7 @@ def confusion_rows(pairs: Sequence[Pairs], categories: Categories) -> list[Confu
                     reason=found.reason,
                 )
                 for found in labels_of(each, species)
+                if found.n >= 1
             ]
     return rows
 

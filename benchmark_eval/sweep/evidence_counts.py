@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,20 @@ from numpy.typing import NDArray
 from benchmark_eval.core.arrays import Bools, Codes, Floats, Ints
 from benchmark_eval.core.chance import correct_by_chance
 from benchmark_eval.core.errors import InputError
-from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import read_input, unreadable
 from benchmark_eval.inputs.benchmark import Benchmark, Categories
 from benchmark_eval.results.evidence import (
     DENSITY,
     Evidence,
     SomeColumns,
+    content_problems,
     decode_columns,
     decode_evidence,
+    evidence_problems,
 )
+from benchmark_eval.results.schema import Evaluation, load_summary
+from benchmark_eval.sweep.summaries import SUFFIX as SUMMARY
 from benchmark_eval.sweep.summaries import ModelResult
 
 _COLUMNS = (
@@ -72,32 +77,21 @@ ModelCounts = Mapping[str, SplitCounts]
 """The counts of a model by split."""
 
 
-def read_counts(
-    models: Iterable[ModelResult], benchmark: Benchmark, problems: Problems
-) -> dict[str, ModelCounts]:
-    """The counts of every model that has evidence, by name.
+def read_counts(model: ModelResult, benchmark: Benchmark) -> ModelCounts | None:
+    """The counts of a model; None without evidence.
 
-    Adds a problem for each file that is damaged, belongs to another evaluation, or to another
-    benchmark. A model without the file is absent.
+    Raises InputError if the file is damaged, or belongs to another evaluation or benchmark.
     """
     categories = benchmark.categories
+    data = _bytes(model)
+    if data is None:
+        return None
+    columns = decode_columns(data, str(model.evidence), _COLUMNS)
+    _check_header(model, columns, categories)
     is_target = np.array([bool(band) for band in categories.target_band], np.bool_)
-    found: dict[str, ModelCounts] = {}
-    for model in models:
-        try:
-            data = _bytes(model)
-            if data is None:
-                continue
-            columns = decode_columns(data, str(model.evidence), _COLUMNS)
-            _check_categories(model, columns, categories)
-        except InputError as error:
-            problems.extend(error.problems)
-            continue
-        found[model.entry.model_name] = {
-            split: _counts(arrays, categories, is_target)
-            for split, arrays in columns.splits.items()
-        }
-    return found
+    return {
+        split: _counts(arrays, categories, is_target) for split, arrays in columns.splits.items()
+    }
 
 
 def full_evidence(model: ModelResult) -> Evidence:
@@ -122,37 +116,35 @@ def _bytes(model: ModelResult) -> bytes | None:
         return None
     except OSError as error:
         raise InputError([unreadable(path, error, "the evidence of a model")]) from error
-    expected = model.provenance.evidence
-    if expected and hashlib.sha256(data).hexdigest() != expected:
-        raise InputError(
-            [
-                Problem(
-                    "other-evidence",
-                    str(path),
-                    "another content than that of the evaluation",
-                    "the file whose SHA-256 is in the summary next to it",
-                    cause="edited, copied, or restored from a backup: evaluate the model again",
-                )
-            ]
-        )
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != model.provenance.evidence:
+        raise InputError(content_problems(path, digest, _evaluation(path, model)))
     return data
 
 
-def _check_categories(model: ModelResult, found: SomeColumns, categories: Categories) -> None:
-    if np.array_equal(found.category_ids, categories.ids):
-        return
-    raise InputError(
-        [
-            Problem(
-                "other-benchmark",
-                str(model.evidence),
-                "other categories",
-                "those of this benchmark",
-                field="category_ids",
-                cause="evaluated on another version of the benchmark: evaluate the model again",
-            )
-        ]
-    )
+def _evaluation(path: Path, model: ModelResult) -> Evaluation:
+    return load_summary(path.with_name(f"{model.entry.model_name}{SUMMARY}"))
+
+
+def _check_header(model: ModelResult, found: SomeColumns, categories: Categories) -> None:
+    """Raise InputError for evidence of other inputs, other code or other categories."""
+    path, made = model.evidence, model.provenance
+    if (found.header.inputs, found.header.scoring_code) != (made.inputs, made.scoring_code):
+        assert path is not None
+        raise InputError(evidence_problems(path, _evaluation(path, model)))
+    if not np.array_equal(found.category_ids, categories.ids):
+        raise InputError(
+            [
+                Problem(
+                    "other-benchmark",
+                    str(path),
+                    "other categories",
+                    "those of this benchmark",
+                    field="category_ids",
+                    cause="evaluated on another version of the benchmark: evaluate the model again",
+                )
+            ]
+        )
 
 
 def _counts(

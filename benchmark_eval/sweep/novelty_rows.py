@@ -20,7 +20,7 @@ KNOWN, NOVEL = "iid_test", "semantic_ood"
 TPR = 0.95
 HISTOGRAM_BINS = 20
 """Bins of equal width from 0 to 1."""
-_COARSE = 512
+_COARSE = 256
 """Bins of equal mass in which the bootstrap of FPR counts."""
 
 
@@ -42,13 +42,13 @@ class _Counted:
     """What the bootstrap needs of one seed.
 
     ``wins`` is (known species, novel species): twice the pairs in which the novel one has the
-    higher score, ties counting once. ``known_in`` and ``novel_in`` are (species, coarse bins), the
-    true positives by ascending novelty score.
+    higher score, ties counting once. ``known_above`` and ``novel_above`` are (species, coarse
+    bins), the true positives in a bin or above it, from the highest novelty score to the lowest.
     """
 
     wins: Ints
-    known_in: Ints
-    novel_in: Ints
+    known_above: Ints
+    novel_above: Ints
 
 
 def novelty_rows(best: BestEvidence, categories: Categories) -> list[NoveltyRow]:
@@ -68,11 +68,12 @@ def novelty_rows(best: BestEvidence, categories: Categories) -> list[NoveltyRow]
         known = _occurring([seed.known_species for seed in seeds])
         novel = _occurring([seed.novel_species for seed in seeds])
         counted = [_count(seed, known, novel) for seed in seeds]
+        drawn = [_draw(each) for each in counted]
         for band in ("", *OOD_BANDS):
             inside: Bools = (bands[novel] == band) if band else np.ones(len(novel), np.bool_)
             if inside.any():
                 place = (band, "" if stratum is None else DENSITY[stratum])
-                rows.append(_row(best, place, seeds, counted, known, novel[inside], inside))
+                rows.append(_row(best, place, seeds, counted, drawn, known, novel[inside], inside))
     return rows
 
 
@@ -110,15 +111,16 @@ def _count(seed: _Seed, known: Ints, novel: Ints) -> _Counted:
     everything = np.sort(np.concatenate([seed.known, seed.novel]))
     edges = np.unique(everything[np.arange(1, _COARSE) * len(everything) // _COARSE])
 
-    def binned(scores: Floats, species: Ints, n: int) -> Ints:
+    def above(scores: Floats, species: Ints, n: int) -> Ints:
         width = len(edges) + 1
         key = species * width + np.searchsorted(edges, scores, side="right")
-        return np.bincount(key, minlength=n * width).reshape(n, width)
+        counts = np.bincount(key, minlength=n * width).reshape(n, width)
+        return np.cumsum(counts[:, ::-1], axis=1)
 
     return _Counted(
         wins,
-        binned(seed.known, np.searchsorted(known, seed.known_species), len(known)),
-        binned(seed.novel, of, len(novel)),
+        above(seed.known, np.searchsorted(known, seed.known_species), len(known)),
+        above(seed.novel, of, len(novel)),
     )
 
 
@@ -127,6 +129,7 @@ def _row(
     place: tuple[str, str],
     seeds: Sequence[_Seed],
     counted: Sequence[_Counted],
+    drawn: Sequence[_Drawn],
     known: Ints,
     novel: Ints,
     inside: Bools,
@@ -144,7 +147,7 @@ def _row(
             fpr.append(int((seed.known >= threshold).sum()) / len(seed.known))
     intervals = None
     if min(len(known), len(novel)) >= MIN_SPECIES:
-        intervals = _bootstrap(counted, inside, len(known), len(novel))
+        intervals = _bootstrap(drawn, inside)
     return NoveltyRow(
         architecture=best.condition.architecture,
         regime=best.condition.regime,
@@ -166,32 +169,44 @@ def _row(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The bootstrap draws of one seed: those of known species are shared by all bands.
+
+    ``wins`` is (draws, novel species), ``known_above`` (draws, coarse bins), as in ``_Counted``.
+    """
+
+    wins: Floats
+    known_above: Floats
+    novel_above: Ints
+
+
+def _draw(counted: _Counted) -> _Drawn:
+    draws = species_draws(len(counted.wins), "known species")
+    return _Drawn(draws @ counted.wins, draws @ counted.known_above, counted.novel_above)
+
+
 def _bootstrap(
-    counted: Sequence[_Counted], inside: Bools, n_known: int, n_novel: int
+    drawn: Sequence[_Drawn], inside: Bools
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The intervals of AUROC and FPR. Products and sums of integers are exact in any order."""
-    a = species_draws(n_known, "known species").astype(np.float64)
-    b = species_draws(n_novel, "unseen species").astype(np.float64)
-    auroc, fpr = np.zeros(len(a)), np.zeros(len(a))
-    n_used = np.zeros(len(a))
-    for each in counted:
-        known_in = a @ each.known_in.astype(np.float64)
-        novel_in = b @ each.novel_in[inside].astype(np.float64)
-        all_known, all_novel = known_in.sum(axis=1), novel_in.sum(axis=1)
-        wins = ((a @ each.wins[:, inside].astype(np.float64)) * b).sum(axis=1)
+    """The intervals of AUROC and FPR, of the novel species ``inside``."""
+    draws = species_draws(int(inside.sum()), "unseen species")
+    auroc, fpr, n_used = np.zeros((3, len(draws)))
+    for each in drawn:
+        novel_above = draws @ each.novel_above[inside]
+        all_known, all_novel = each.known_above[:, -1], novel_above[:, -1]
+        wins = (each.wins[:, inside] * draws).sum(axis=1)
         some = (all_known > 0) & (all_novel > 0)
-        # novel ones from this bin upwards are at least 95 % of all; so many known ones are there
-        from_above = np.cumsum(novel_in[:, ::-1], axis=1)
-        last = (from_above < TPR * all_novel[:, None]).sum(axis=1)
-        at = np.minimum(last, novel_in.shape[1] - 1)
-        known_above = np.cumsum(known_in[:, ::-1], axis=1)[np.arange(len(a)), at]
+        # at least 95 % of the novel ones are in this bin or above it; so many known ones are there
+        at = (novel_above < TPR * all_novel[:, None]).sum(axis=1)
+        known_there = each.known_above[np.arange(len(draws)), at]
         auroc[some] += wins[some] / (2 * all_known[some] * all_novel[some])
-        fpr[some] += known_above[some] / all_known[some]
+        fpr[some] += known_there[some] / all_known[some]
         n_used += some
-    drawn = n_used > 0
+    found = n_used > 0
     return (
-        percentile_interval(auroc[drawn] / n_used[drawn]),
-        percentile_interval(fpr[drawn] / n_used[drawn]),
+        percentile_interval(auroc[found] / n_used[found]),
+        percentile_interval(fpr[found] / n_used[found]),
     )
 
 

@@ -27,7 +27,6 @@ from benchmark_eval.inputs.manifest import Manifest, ModelEntry
 from benchmark_eval.protocol import OOD_BANDS, TEST_SPLITS
 from benchmark_eval.results import schema as results
 from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
-from benchmark_eval.results.evidence import evidence_problems
 from benchmark_eval.results.registry import CURVE_METRICS
 from benchmark_eval.sweep.custom_metrics import CustomMetrics
 
@@ -134,11 +133,13 @@ def collect(
     allow_missing: bool,
     exclude: Collection[str] = (),
     custom: CustomMetrics | None = None,
+    on_read: Callable[[ModelResult, Problems], None] | None = None,
 ) -> Collected:
     """Read the summary of every model of the manifest, in table order.
 
     ``benchmark_digests`` maps each file of the benchmark to its SHA-256; ``custom`` are custom
-    metrics. Models of ``exclude`` count as missing.
+    metrics. Models of ``exclude`` count as missing. ``on_read`` is called with every model that was
+    read, and with the collected problems.
 
     Raises InputError with all problems: summaries that are missing (unless ``allow_missing``),
     damaged, of another schema version, model or benchmark, or evaluated with other options than
@@ -156,6 +157,8 @@ def collect(
         model = _read(path, entry, custom, problems)
         if model is not None:
             models.append(model)
+            if on_read is not None:
+                on_read(model, problems)
     _check_benchmark(models, benchmark_digests, problems)
     _check_options(models, problems)
     if not allow_missing:
@@ -237,7 +240,6 @@ def _read(
         evaluation = results.decode_summary(data, str(path))
         if evaluation.model == entry.model_name:
             evidence = path.with_name(f"{entry.model_name}_{EVIDENCE}")
-            problems.extend(evidence_problems(evidence, evaluation))
             digest = hashlib.sha256(data).hexdigest()
             return extract(evaluation, entry, digest, custom, evidence)
     except InputError as error:

@@ -356,8 +356,8 @@ def test_commands_write_plots_and_report(sweep, tmp_path):
     sweep(three("a", "a", GU, "1", 0.2))
     aggregated = str(tmp_path / "out" / "aggregated.json")
     main(["plot", "--aggregated", aggregated, "--output-dir", str(tmp_path / "plots"),
-          "--format", "svg", "--only", "imbalance_gap"])  # fmt: skip
-    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == [RECORD, "imbalance_gap.svg"]
+          "--format", "svg", "--only", "imbalance_tiers"])  # fmt: skip
+    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == [RECORD, "imbalance_tiers.svg"]
     main(["report", "--aggregated", aggregated, "--output-dir", str(tmp_path / "out")])
     assert (tmp_path / "out" / "report.md").read_text().startswith("# Report of the sweep\n")
 

@@ -124,3 +124,29 @@ def test_field_photographs_alone_are_enough_for_the_best_condition(tmp_path):
     """Best conditions go by the first headline metric that is defined."""
     found = report(tmp_path, noisy(CONDITIONS, splits=["inat_test"]))
     assert re.search(r"^\| a \| global_uniform k=\d \|", found["Which architecture is best?"], re.M)
+
+
+def test_many_architectures_have_four_columns_and_the_others_are_counted(tmp_path):
+    names = "abcdef"
+    shifts = {(name, GU, k): 0.03 * at + shift for at, name in enumerate(names)
+              for k, shift in (("1", 0.0), ("2", 0.2))}  # fmt: skip
+    found = report(tmp_path, noisy(shifts))
+    body = found["How much data is enough?"]
+    (header,) = re.findall(r"^\| Step \| (.*) \|$", body, re.M)
+    assert len(header.split(" | ")) == 4
+    assert header.startswith("f |")
+    assert "2 more architectures: see [comparisons.csv](comparisons.csv)." in body
+    assert re.search(r"global_uniform k=1 to k=2: higher for all 6 architectures\.", body)
+    best = found["Which architecture is best?"]
+    assert "f is best" in best or "are tied" in best
+    # fifteen pairs at two conditions
+    assert "Of 30 comparisons (30 tests)" in best
+
+
+def test_an_architecture_with_two_seeds_is_not_said_to_be_tied(tmp_path):
+    few = noisy({("c", GU, "2"): 0.3}, n_seeds=2)
+    body = report(tmp_path, [*noisy(CONDITIONS), *few])["Which architecture is best?"]
+    (line,) = [line for line in body.splitlines() if line.startswith("- In distribution")]
+    assert ": a and b are tied (c: not tested, fewer than 3 seeds)." in line.replace(
+        "b and a", "a and b"
+    )

@@ -5,7 +5,7 @@ import re
 import pytest
 from support import planted_sweep
 from support.planted_sweep import GU, IN
-from support.report_reading import ESTIMATE, sections, value
+from support.report_reading import ESTIMATE, assert_estimates, sections, value
 from support.small_sweep import noisy, run_sweep
 
 from benchmark_eval.report.document import render
@@ -23,9 +23,19 @@ QUALITY = {
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    table = planted_sweep.run(tmp_path_factory.mktemp("planted"), QUALITY)
-    return sections(render(table))
+def text_and_tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted")
+    return render(planted_sweep.run(folder, QUALITY)), folder / "out"
+
+
+@pytest.fixture(scope="module")
+def report(text_and_tables):
+    return sections(text_and_tables[0])
+
+
+def test_every_estimate_is_one_of_the_tables(text_and_tables):
+    """As for a sweep without evidence, which has fewer tables (``test_read_back``)."""
+    assert assert_estimates(*text_and_tables) > 200
 
 
 def first_estimate(pattern, text):

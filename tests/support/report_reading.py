@@ -119,3 +119,21 @@ def _planned(row):
         )
     ]
     return (*map(_or_none, cells), "retraining")
+
+
+def assert_estimates(text, folder):
+    """Every estimate of a report is one of the tables, with what its interval covers.
+
+    Returns how many there are.
+    """
+    known = estimates(folder)
+    lines = [line for line in text.splitlines() if not line.startswith("Brackets")]
+    found = [match for line in lines for match in ESTIMATE.finditer(line)]
+    for match in found:
+        covers = match["covers"] or BOTH
+        assert any(
+            covers == row[3]
+            and all(shows(match[key], row[at]) for at, key in enumerate(("mean", "low", "high")))
+            for row in known
+        ), match[0]
+    return len(found)

@@ -85,14 +85,13 @@ def test_same_bytes_in_another_folder_and_order(usual, tmp_path):
     assert found == usual
 
 
-def test_positions_of_the_layout_are_rounded(tmp_path):
+def test_positions_of_the_layout_are_rounded():
     """Their last bits depend on memory addresses, and names in an SVG depend on them."""
-    from benchmark_eval.report.figures import house_style, panels, save
+    from benchmark_eval.report.figures import Page, house_style
 
     with house_style():
-        figure, axes = panels(2, 3)
-        axes[0][0].set_ylabel("a label that takes room")
-        save(figure, tmp_path / "figure", ["svg"])
+        page = Page(2, 3)
+        figure = page.headings("a title", [], "a note")
     sides = [side for panel in figure.axes for side in panel.get_position().bounds]
     assert len(sides) == 24
     assert sides == [pytest.approx(round(side, 5), abs=1e-15) for side in sides]

@@ -23,7 +23,7 @@ rule plot_sweep:
         "results/logs/plot_sweep.log",
     benchmark:
         "results/benchmarks/plot_sweep.tsv"
-    threads: 1
+    threads: 2
     resources:
         mem_mb=2000,
         runtime=30,
@@ -36,7 +36,7 @@ rule plot_sweep:
     shell:
         "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q} --aggregated={input.aggregated:q}"
-        " --output-dir={params.output_dir:q} --formats {params.formats}"
+        " --output-dir={params.output_dir:q} --jobs={threads} --formats {params.formats}"
 
 
 rule report:

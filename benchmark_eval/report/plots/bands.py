@@ -15,7 +15,7 @@ from benchmark_eval.report.plots.text import interval, signed
 from benchmark_eval.report.plots.view import View, ends
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.summaries import DISJOINT_STRATA
-from benchmark_eval.sweep.tables import BandGapRow, ShareRow
+from benchmark_eval.sweep.table_rows import BandGapRow, ShareRow
 
 _KNOWN = (
     Look(SPLIT_LABEL["iid_test"], "#222222", "o"),
@@ -41,9 +41,13 @@ def band_density(view: View, title: str) -> Figure:
     }
     several = len(view.architectures) > 1
     page = figures.Page(
-        len(names), 3, height=1.8 if len(names) == 1 else 1.4, right=0.3 if several else 0.12,
-        ratios=(1, 1, 1.05), gap=0.12,
-    )  # fmt: skip
+        len(names),
+        3,
+        height=1.8 if len(names) == 1 else 1.4,
+        right=0.3 if several else 0.12,
+        ratios=(1, 1, 1.05),
+        gap=0.12,
+    )
     places = (
         [(_KNOWN[0], "iid_test", ""), (_KNOWN[1], "inat_test", "")],
         [(BAND_LOOK[band], "semantic_ood", band) for band in OOD_BANDS],
@@ -57,7 +61,7 @@ def band_density(view: View, title: str) -> Figure:
             panel.set_xlim(-0.5, len(DISJOINT_STRATA) - 0.5)
             last = line is page.axes[-1]
             ticks = [
-                "\n".join([stratum, _images(view, cells, names, shown, stratum)])
+                "\n".join([stratum, _images(cells, names, shown, stratum)])
                 for stratum in DISJOINT_STRATA
             ]
             panel.set_xticks(range(len(DISJOINT_STRATA)), ticks)
@@ -72,20 +76,27 @@ def band_density(view: View, title: str) -> Figure:
     figures.fit_y([panel for line in page.axes for panel in line[:2]], values, 0.0, 1.0)
     page.below = 0.5
     for panel, text in zip(
-        page.axes[0], ("trained species", SPLIT_LABEL["semantic_ood"], "near minus other, equal density"),
+        page.axes[0],
+        ("trained species", SPLIT_LABEL["semantic_ood"], "near minus other, equal density"),
         strict=True,
-    ):  # fmt: skip
+    ):
         panel.set_title(text)
     conditions = "; ".join(f"{view.look.short(n)}: {label(best[n])}" for n in names)
     hollow = Line2D(
-        [], [], linestyle="none", marker="o", markerfacecolor="white", color=figures.INK,
+        [],
+        [],
+        linestyle="none",
+        marker="o",
+        markerfacecolor="white",
+        color=figures.INK,
         label=f"fewer than {MIN_IMAGES} images",
-    )  # fmt: skip
+    )
     return page.headings(
         title,
         [*_KNOWN, *BAND_LOOK.values(), hollow],
         "Means over species, each with the same weight, at the best condition "
-        f"({conditions if several else label(best[names[0]])}). Bar: 95 % interval over species and "
+        f"({conditions if several else label(best[names[0]])}). Bar: 95 % interval over species "
+        f"and "
         f"retraining, where there are 3 species. A stratum with fewer than {MIN_IMAGES} images has "
         "no line and no interval. Right: standardised to the density of near species, over the "
         f"strata that both bands fill.{view.others_note('Rows: ')}",
@@ -99,7 +110,6 @@ def _why(view: View) -> str:
 
 
 def _images(
-    view: View,
     cells: dict[tuple[str, str, str, str], ShareRow],
     names: list[str],
     shown: list[tuple[Look, str, str]],
@@ -108,8 +118,10 @@ def _images(
     """The images of a stratum, as ``620/55``."""
     numbers = []
     for _, split, band in shown:
-        row = next((cells[n, split, band, stratum] for n in names
-                    if (n, split, band, stratum) in cells), None)  # fmt: skip
+        row = next(
+            (cells[n, split, band, stratum] for n in names if (n, split, band, stratum) in cells),
+            None,
+        )
         numbers.append(f"{row.n_images}" if row is not None else "0")
     return "/".join(numbers)
 
@@ -175,15 +187,25 @@ def _gaps(panel: Axes, gaps: dict[tuple[str, str], BandGapRow], name: str, *, la
         if row is None or row.near_minus_other is None:
             why = "not evaluated" if row is None or row.reason is None else str(row.reason)
             text = figures.wrapped(f"{head}: no number, {why}", 1.9, figures.SMALL)
-            panel.text(-0.6, y - 0.3, text, fontsize=figures.SMALL, va="top",
-                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, zorder=3)  # fmt: skip
+            panel.text(
+                -0.6,
+                y - 0.3,
+                text,
+                fontsize=figures.SMALL,
+                va="top",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+                zorder=3,
+            )
             continue
         panel.text(
-            -0.6, y - 0.3,
+            -0.6,
+            y - 0.3,
             f"{head}: {signed(row.near_minus_other)}{interval(row.ci95_low, row.ci95_high)}",
-            fontsize=figures.SMALL, va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, zorder=3,
-        )  # fmt: skip
+            fontsize=figures.SMALL,
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+            zorder=3,
+        )
         limits = ends(row.ci95_low, row.ci95_high)
         if limits is not None:
             figures.bars(

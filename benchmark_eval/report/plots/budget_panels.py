@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -44,21 +45,29 @@ def reading_note(complete: int, metrics: Sequence[str] = (), *, card: bool = Fal
     return f"{text}\nShaded box: {CARD}." if card else text
 
 
-def budget_axis(axes: Axes, budgets: Budgets, label: str, width: float) -> None:
-    """Ticks at the budgets, as many as fit into ``width`` inches from the largest down."""
+def budget_axis(
+    axes: Axes, budgets: Budgets, label: str, width: float, *, shown: bool = True
+) -> None:
+    """Ticks at the budgets, as many as fit into ``width`` inches from the largest down.
+
+    An axis that is not ``shown`` has none: that of the panel below applies.
+    """
     low, high = budgets.limits
+    axes.set_xlim(low, high)
+    if not shown:
+        axes.set_xticks([])
+        return
     scale = width / (high - low)
-    shown: list[tuple[float, str]] = []
+    ticks: list[tuple[float, str]] = []
     for name, x in sorted(budgets.at.items(), key=lambda item: -item[1]):
         need = figures.text_width(name, figures.SMALL) / 2 + 0.05
-        if shown:
-            last_x, last = shown[-1]
+        if ticks:
+            last_x, last = ticks[-1]
             need += figures.text_width(last, figures.SMALL) / 2
             if (last_x - x) * scale < need:
                 continue
-        shown.append((x, name))
-    axes.set_xticks([x for x, _ in shown], [name for _, name in shown])
-    axes.set_xlim(low, high)
+        ticks.append((x, name))
+    axes.set_xticks([x for x, _ in ticks], [name for _, name in ticks])
     axes.set_xlabel(label)
 
 
@@ -117,7 +126,7 @@ def draw_series(
     if dotted:
         inner = [point for point in series.points if point.x not in apart]
         _line(axes, inner, shift, look, look.dash, 1.1)
-        for a, b in zip(series.points, series.points[1:], strict=False):
+        for a, b in pairwise(series.points):
             if a.x in apart or b.x in apart:
                 _line(axes, [a, b], shift, look, ":", 0.7)
 
@@ -168,8 +177,7 @@ def by_architecture(view: View, title: str, metrics: Sequence[str], base: float 
                 )
                 drawn.append(series)
             last = line is page.axes[-1]
-            budget_axis(panel, budgets, REGIME_AXIS[regime] if last else "", page.panel_width())
-            panel.tick_params(labelbottom=last)
+            budget_axis(panel, budgets, REGIME_AXIS[regime], page.panel_width(), shown=last)
         values = [value for series in drawn for value in series.extent()]
         if not values:
             line[0].text(0.02, 0.5, view.why_undefined([metric]), transform=line[0].transAxes)
@@ -241,8 +249,7 @@ def by_part(view: View, title: str, parts: Sequence[tuple[str, Look]], y_label: 
                     apart=budgets.apart,
                 )
                 drawn.append(series)
-            budget_axis(panel, budgets, REGIME_AXIS[regime] if last else "", page.panel_width())
-            panel.tick_params(labelbottom=last)
+            budget_axis(panel, budgets, REGIME_AXIS[regime], page.panel_width(), shown=last)
         for metric, look in parts:
             card += _card(line, view, metric, look.color)
         line[0].set_ylabel(y_label)

@@ -11,7 +11,6 @@ from typing import Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullLocator
 
 from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
 from benchmark_eval.report import figures
@@ -19,7 +18,7 @@ from benchmark_eval.report.looks import REGIME_LOOK, Look
 from benchmark_eval.report.lookup import BY_NAME
 from benchmark_eval.report.plots.budget_panels import draw_series
 from benchmark_eval.report.plots.text import verdict_text
-from benchmark_eval.report.plots.view import Point, Series, View, span
+from benchmark_eval.report.plots.view import Series, View, point
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.comparison_rows import METRICS
 from benchmark_eval.sweep.tables import BudgetRow, ComparisonRow
@@ -52,26 +51,15 @@ class _Costs:
         rows = self.rows[architecture, regime]
         at = {row.k_or_p: math.log2(getattr(row, self.unit)) for row in rows}
         curves = {row.k_or_p: row for row in self.view.conditions(architecture, regime)}
-        points = []
-        for k in at:
-            value = curves[k].metrics[metric]
-            if value.mean is not None:
-                both = curves[k].species_retraining.get(metric)
-                points.append(
-                    Point(
-                        at[k],
-                        value.mean,
-                        value.n,
-                        span(curves[k].retraining[metric]),
-                        None if both is None else span(both),
-                    )
-                )
+        points = [
+            found for k, x in at.items() if (found := point(curves[k], metric, x)) is not None
+        ]
         seeds = [
             (at[model.k_or_p], value)
             for model in (self.view.models(architecture, regime) if dots else ())
             if model.k_or_p in at and (value := model.values[metric]) is not None
         ]
-        points.sort(key=lambda point: point.x)
+        points.sort(key=lambda each: each.x)
         return Series(f"{architecture}|{regime}|{metric}", tuple(points), tuple(seeds))
 
     def note(self) -> str:
@@ -80,8 +68,10 @@ class _Costs:
         return {
             frozenset({"exact"}): "Costs are counted in each condition's training annotations.",
             frozenset({"expected"}): "Costs are expected values over the random draw of images.",
-        }.get(frozenset(sources), "Costs are counted where training annotations are given, "
-            "otherwise expected values.")  # fmt: skip
+        }.get(
+            frozenset(sources),
+            "Costs are counted where training annotations are given, otherwise expected values.",
+        )
 
 
 def cost(view: View, title: str, unit: Unit) -> Figure:
@@ -121,7 +111,8 @@ def cost(view: View, title: str, unit: Unit) -> Figure:
     return page.headings(
         title,
         list(looks.values()),
-        f"Faint dots: seeds. Marker: their mean (n = {complete} seeds unless stated). Thick bar: 95 % interval "
+        f"Faint dots: seeds. Marker: their mean (n = {complete} seeds unless stated). Thick "
+        f"bar: 95 % interval "
         "over retraining; thin bar: over species and retraining (AP only); cut to [0, 1]. "
         f"{costs.note()}{view.others_note()}",
     )
@@ -194,7 +185,7 @@ def equal_budget(view: View, title: str) -> Figure:
 
 def _shade(panel: Axes, both: Sequence[Series]) -> None:
     """The costs that both series cover, and the area between them."""
-    ranges = [[point.x for point in series.points] for series in both]
+    ranges = [[each.x for each in series.points] for series in both]
     if not all(ranges):
         return
     low, high = max(min(r) for r in ranges), min(max(r) for r in ranges)
@@ -232,8 +223,9 @@ def log_axis(panels: Sequence[Axes], costs: Sequence[float], label: str, width: 
         ticks = ticks[:: -(-len(ticks) // min(most, 4))] if ticks else [low]
     for panel in panels:
         panel.set_xlim(first, last)
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xticks([math.log2(tick) for tick in ticks])
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{2.0**x:,.4g}"))
-        panel.tick_params(labelbottom=panel is panels[-1])
+        panel.set_xticks([])
+    panels[-1].set_xticks(
+        [math.log2(tick) for tick in ticks],
+        [f"{tick:,.0f}" if tick >= 1 else f"{tick:g}" for tick in ticks],
+    )
     panels[-1].set_xlabel(label)

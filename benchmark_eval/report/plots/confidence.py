@@ -13,7 +13,7 @@ from benchmark_eval.report.looks import BAND_LOOK, Look
 from benchmark_eval.report.plots.text import interval, number
 from benchmark_eval.report.plots.view import View, ends
 from benchmark_eval.results.registry import SPLIT_LABEL
-from benchmark_eval.sweep.tables import HistogramRow, NoveltyRow, ReliabilityRow
+from benchmark_eval.sweep.table_rows import HistogramRow, NoveltyRow, ReliabilityRow
 
 _FEWEST = 10
 """Fewest detections of a bin that is drawn."""
@@ -43,8 +43,15 @@ def reliability(view: View, title: str) -> Figure:
     for line, event in zip(page.axes, events, strict=True):
         last = line is page.axes[-1]
         for panel, split in zip(line, splits, strict=True):
-            panel.plot([0, 1], [0, 1], color=figures.GREY, linewidth=0.7, linestyle=(0, (4, 3)),
-                       label="calibrated", zorder=1.5)  # fmt: skip
+            panel.plot(
+                [0, 1],
+                [0, 1],
+                color=figures.GREY,
+                linewidth=0.7,
+                linestyle=(0, (4, 3)),
+                label="calibrated",
+                zorder=1.5,
+            )
             for name in names:
                 _curve(panel, rows.get((event, split, name), []), view.looks[name], name)
             if not any(rows.get((event, split, name)) for name in names):
@@ -54,8 +61,15 @@ def reliability(view: View, title: str) -> Figure:
                     if fixed
                     else f"fewer than {_FEWEST} detections\nin every bin"
                 )
-                panel.text(0.5, 0.5, text, ha="center", va="center", fontsize=figures.SMALL,
-                           bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+                panel.text(
+                    0.5,
+                    0.5,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=figures.SMALL,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                )
             panel.set_xlim(-0.02, 1.02)
             panel.set_ylim(-0.02, 1.02)
             panel.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
@@ -70,10 +84,12 @@ def reliability(view: View, title: str) -> Figure:
     sizes = [row.n for found in rows.values() for row in found]
     return page.headings(
         title,
-        list(view.looks[name] for name in names) if len(view.architectures) > 1 else [],
+        [view.looks[name] for name in names] if len(view.architectures) > 1 else [],
         "Best condition of each architecture. Bins hold about equally many detections of all "
-        f"{first.n_seeds} seeds together ({min(sizes):,} to {max(sizes):,} per bin), so most of them lie where most detections "
-        f"are; bins of fewer than {_FEWEST} are not drawn. Kept: at or above the operating threshold. Dashed: calibrated. Bar: 95 % interval over species and retraining."
+        f"{first.n_seeds} seeds together ({min(sizes):,} to {max(sizes):,} per bin), so most of "
+        f"them lie where most detections "
+        f"are; bins of fewer than {_FEWEST} are not drawn. Kept: at or above the operating "
+        f"threshold. Dashed: calibrated. Bar: 95 % interval over species and retraining."
         f"{view.others_note()}",
     )
 
@@ -105,9 +121,11 @@ def _curve(panel: Axes, found: list[ReliabilityRow], look: Look, name: str) -> N
 _GROUPS = {
     "known, correct": Look("trained species, correctly identified", "#111111", "", "-"),
     "known, wrong": Look("trained species, misidentified", "#8A8A8A", "", "--"),
-    **{band: Look(f"unseen, {look.label}", look.color, "", look.dash)
-       for band, look in BAND_LOOK.items()},
-}  # fmt: skip
+    **{
+        band: Look(f"unseen, {look.label}", look.color, "", look.dash)
+        for band, look in BAND_LOOK.items()
+    },
+}
 
 
 def histograms(view: View, title: str) -> Figure:
@@ -158,7 +176,8 @@ def histograms(view: View, title: str) -> Figure:
     return page.headings(
         title,
         list(_GROUPS.values()),
-        f"Best condition of each architecture, n = {first.n_seeds} seeds together; each group adds up to 1. FPR: "
+        f"Best condition of each architecture, n = {first.n_seeds} seeds together; each group "
+        f"adds up to 1. FPR: "
         "true positives on trained species flagged as unseen by the confidence threshold that "
         "flags 95 % of those on unseen species (0.95 by chance; AUROC 0.5). Brackets: 95 % "
         f"interval over species.{view.others_note('Panels: ')}",

@@ -18,7 +18,7 @@ from benchmark_eval.report.lookup import label
 from benchmark_eval.report.plots.view import View, ends
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.conditions import best_conditions
-from benchmark_eval.sweep.tables import ErrorRow
+from benchmark_eval.sweep.table_rows import ErrorRow
 
 _SPLIT = "iid_test"
 _NO_EVIDENCE = "Not shown: no model has an evidence file (<model>_evidence.npz); evaluate again."
@@ -40,10 +40,14 @@ def types(view: View, title: str) -> Figure:
         return figures.blank(title, "Not shown: no model has errors at an operating threshold.")
     longest = max(figures.text_width(fill.label, figures.SMALL) for fill in ERROR_FILL.values())
     page = figures.Page(
-        len(splits), 2, height=max(1.12, 0.16 * len(names)), ratios=(1.25, 1),
+        len(splits),
+        2,
+        height=max(1.12, 0.16 * len(names)),
+        ratios=(1.25, 1),
         left=0.2 + max(figures.text_width(view.look.short(name), figures.SMALL) for name in names),
-        between=longest + 0.2, gap=0.5,
-    )  # fmt: skip
+        between=longest + 0.2,
+        gap=0.5,
+    )
     for (left, right), split in zip(page.axes, splits, strict=True):
         found = [rows.get((split, name), {}) for name in names]
         _stack(left, found, split)
@@ -59,7 +63,8 @@ def types(view: View, title: str) -> Figure:
     return page.headings(
         title,
         [*ERROR_FILL.values(), *(view.looks[name] for name in names if len(names) > 1)],
-        f"Best condition of each architecture; means over n = {seeds} seeds. Right: each type repaired alone, so that the "
+        f"Best condition of each architecture; means over n = {seeds} seeds. Right: each type "
+        f"repaired alone, so that the "
         "gains do not add up; bar: 95 % interval over "
         "retraining. On unseen species no name can be right: only boxes are judged."
         f"{view.others_note()}",
@@ -85,8 +90,14 @@ def _stack(panel: Axes, found: Sequence[dict[str, ErrorRow]], split: str) -> Non
             patch.set_label("")
         for y, (start, value) in enumerate(zip(base, values, strict=True)):
             if value > 0.075 * widest:
-                text = panel.text(start + value / 2, y, f"{value:.0f}", ha="center", va="center",
-                                  fontsize=figures.SMALL)  # fmt: skip
+                text = panel.text(
+                    start + value / 2,
+                    y,
+                    f"{value:.0f}",
+                    ha="center",
+                    va="center",
+                    fontsize=figures.SMALL,
+                )
                 dark = kind in ("wrong_name_congener", "wrong_name_same_tribe", "poor_box")
                 text.set_color("white" if dark else "black")
                 if fill.hatch:
@@ -101,8 +112,11 @@ def _stack(panel: Axes, found: Sequence[dict[str, ErrorRow]], split: str) -> Non
 def _gain(
     panel: Axes, found: Sequence[dict[str, ErrorRow]], names: Sequence[str], view: View
 ) -> None:
-    kinds = [kind for kind in ERROR_FILL if any(
-        kind in each and each[kind].dAP_50 is not None for each in found)]  # fmt: skip
+    kinds = [
+        kind
+        for kind in ERROR_FILL
+        if any(kind in each and each[kind].dAP_50 is not None for each in found)
+    ]
     for shift, each, name in zip(figures.shifts(len(names), 0.55), found, names, strict=True):
         look = view.looks[name]
         points = [
@@ -116,8 +130,15 @@ def _gain(
             if (limits := ends(row.dAP_50_ci95_retraining_low, row.dAP_50_ci95_retraining_high))
         ]
         figures.bars(panel, spans, f"retraining|{name}", look.color, linewidth=0.8, horizontal=True)
-        panel.plot([x for x, _, _ in points], [y for _, y, _ in points], linestyle="none",
-                   marker=look.marker, markersize=2.6, color=look.color, label=f"mean|{name}")  # fmt: skip
+        panel.plot(
+            [x for x, _, _ in points],
+            [y for _, y, _ in points],
+            linestyle="none",
+            marker=look.marker,
+            markersize=2.6,
+            color=look.color,
+            label=f"mean|{name}",
+        )
     panel.set_yticks(range(len(kinds)), [ERROR_FILL[kind].label for kind in kinds])
     panel.set_ylim(len(kinds) - 0.4, -0.6)
     panel.grid(visible=False)
@@ -162,9 +183,17 @@ def genera(view: View, title: str) -> Figure:
     cell = min(_GENUS_LINE, free / max(len(shown), 1))
     tall = cell * len(shown)
     page = figures.Page(
-        1, 2, height=max(tall, 0.8), left=left, between=between, right=0.12 + free - max(tall, 0.8),
-        above=0.32, below=names_wide + 0.25, ratios=(max(tall, 0.8), side), tallest=tall + 4,
-    )  # fmt: skip
+        1,
+        2,
+        height=max(tall, 0.8),
+        left=left,
+        between=between,
+        right=0.12 + free - max(tall, 0.8),
+        above=0.32,
+        below=names_wide + 0.25,
+        ratios=(max(tall, 0.8), side),
+        tallest=tall + 4,
+    )
     panel, right = page.axes[0]
     _matrix(panel, counts, at, scored)
     panel.set_xticks(range(len(shown)), shown, rotation=90, fontstyle="italic")
@@ -180,13 +209,27 @@ def genera(view: View, title: str) -> Figure:
     threshold = (
         "at the operating threshold" if chosen[0].threshold == "operating" else "of any confidence"
     )
-    outline = figures.Rectangle((0, 0), 1, 1, facecolor="none", edgecolor=figures.GREY,
-                                linewidth=0.6, label="correct genus, wrong species")  # fmt: skip
-    full = figures.Rectangle((0, 0), 1, 1, facecolor=figures.INK,
-                             label="full square: 30 % or more of the genus's specimens")  # fmt: skip
+    outline = figures.Rectangle(
+        (0, 0),
+        1,
+        1,
+        facecolor="none",
+        edgecolor=figures.GREY,
+        linewidth=0.6,
+        label="correct genus, wrong species",
+    )
+    full = figures.Rectangle(
+        (0, 0),
+        1,
+        1,
+        facecolor=figures.INK,
+        label="full square: 30 % or more of the genus's specimens",
+    )
     note = (
-        f"Misidentified specimens in distribution, {threshold}, mean over n = {chosen[0].n_seeds} seeds; the "
-        "area of a square is their share of the scored specimens of the true genus. Correctly identified "
+        f"Misidentified specimens in distribution, {threshold}, mean over n = "
+        f"{chosen[0].n_seeds} seeds; the "
+        "area of a square is their share of the scored specimens of the true genus. Correctly "
+        "identified "
         "specimens are not drawn. Right: wrong names within the correct genus or tribe relative to "
         "chance (wrong species drawn at random from the predicted ones), each architecture's best "
         "condition; bar: 95 % interval over species; dashed: chance."
@@ -206,8 +249,9 @@ def _matrix(
             squares.append(
                 figures.Rectangle((at[predicted] - side / 2, at[true] - side / 2), side, side)
             )
-    panel.add_collection(PatchCollection(squares, facecolor=figures.INK, edgecolor="none",
-                                         label="confusions"))  # fmt: skip
+    panel.add_collection(
+        PatchCollection(squares, facecolor=figures.INK, edgecolor="none", label="confusions")
+    )
     diagonal = [figures.Rectangle((i - 0.5, i - 0.5), 1, 1) for i in at.values()]
     panel.add_collection(
         PatchCollection(diagonal, facecolor="none", edgecolor=figures.GREY, linewidth=0.4)
@@ -239,8 +283,14 @@ def _enrichment(panel: Axes, view: View, tall: float) -> None:
             if (limits := ends(row.ci95_species_low, row.ci95_species_high)) is not None
         ]
         figures.bars(panel, spans, f"species|{name}", look.color, linewidth=0.8, horizontal=True)
-        panel.plot([row.enrichment for _, row in points], [y for y, _ in points], linestyle="none",
-                   marker=look.marker, color=look.color, label=f"mean|{name}")  # fmt: skip
+        panel.plot(
+            [row.enrichment or 0.0 for _, row in points],
+            [y for y, _ in points],
+            linestyle="none",
+            marker=look.marker,
+            color=look.color,
+            label=f"mean|{name}",
+        )
     if not rows:
         panel.set_visible(False)
         return
@@ -254,7 +304,17 @@ def _enrichment(panel: Axes, view: View, tall: float) -> None:
     if len(names) > 1:
         panel.legend(
             handles=[
-                Line2D([], [], linestyle="none", marker=view.looks[n].marker,
-                       color=view.looks[n].color, label=view.looks[n].label) for n in names
-            ], loc="lower left", borderaxespad=0.2, handletextpad=0.2,
-        )  # fmt: skip
+                Line2D(
+                    [],
+                    [],
+                    linestyle="none",
+                    marker=view.looks[n].marker,
+                    color=view.looks[n].color,
+                    label=view.looks[n].label,
+                )
+                for n in names
+            ],
+            loc="lower left",
+            borderaxespad=0.2,
+            handletextpad=0.2,
+        )

@@ -19,9 +19,9 @@ _LINE = 0.125
 """Inches of a row."""
 _MOST = 60
 _MARKS = (
-    ((Word.HIGHER, Word.LOWER), "D", "full", "different (Holm-adjusted p < 0.05)"),
-    ((Word.INCONCLUSIVE, Word.INCONCLUSIVE_AFTER_CORRECTION), "o", "none", "inconclusive"),
-    ((Word.NOT_TESTED,), "x", "full", "not tested"),
+    ((Word.HIGHER, Word.LOWER), "D", figures.INK, "different (Holm-adjusted p < 0.05)"),
+    ((Word.INCONCLUSIVE, Word.INCONCLUSIVE_AFTER_CORRECTION), "o", "white", "inconclusive"),
+    ((Word.NOT_TESTED,), "x", figures.INK, "not tested"),
 )
 _NAMES = {
     METRICS[0].name: "AP@[.5:.95]",
@@ -45,13 +45,13 @@ def architectures(view: View, title: str) -> Figure:
         rows.setdefault(key, {})[row.metric] = row
     chosen, note = _few(rows, view)
     return _forest(
-        view,
         title,
         [
             (where, f"{_short(view, a)} − {_short(view, b)}", found)
             for (where, a, b), found in chosen
         ],
-        f"Mean over species and seeds of the first architecture minus the second, at the same condition.{note}",
+        f"Mean over species and seeds of the first architecture minus the second, at the same "
+        f"condition.{note}",
         "Not shown: no condition was evaluated for two architectures.",
     )
 
@@ -74,7 +74,6 @@ def steps(view: View, title: str) -> Figure:
         kept = {key: found for key, found in kept.items() if last[key[0]] == key}
         note += " Only the last step of each curve; all are in comparisons.csv."
     return _forest(
-        view,
         title,
         [
             (scope, f"{a.removeprefix(scope).strip()} − {b.removeprefix(scope).strip()}", found)
@@ -116,7 +115,7 @@ def _few(
     return chosen[:_MOST], note
 
 
-def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str) -> Figure:
+def _forest(title: str, rows: Sequence[Row], note: str, nothing: str) -> Figure:
     """One column of panels per metric; rows are grouped by their first text."""
     metrics = [m for m in METRICS if any(m.name in found for _, _, found in rows)]
     if not metrics:
@@ -138,9 +137,14 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
         figures.text_width(text, figures.SMALL, bold=bold) for _, text, bold in places
     )
     page = figures.Page(
-        1, len(metrics), height=_LINE * at, left=min(left, 2.7), above=0.36, below=0.42,
+        1,
+        len(metrics),
+        height=_LINE * at,
+        left=min(left, 2.7),
+        above=0.36,
+        below=0.42,
         tallest=_LINE * at + 2,
-    )  # fmt: skip
+    )
     for panel, metric in zip(page.axes[0], metrics, strict=True):
         found = [
             (y, row[metric.name])
@@ -163,7 +167,7 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
             (0, y),
             xycoords=("axes fraction", "data"),
             xytext=(-4 if not bold else 0, 0),
-            textcoords="offset points" if not bold else "offset points",
+            textcoords="offset points",
             ha="right",
             va="center",
             fontsize=figures.SMALL,
@@ -172,8 +176,14 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
         )
     marks = [
         Line2D(
-            [], [], linestyle="none", marker=marker, fillstyle=fill, color=figures.INK, label=text
-        )  # type: ignore[arg-type]
+            [],
+            [],
+            linestyle="none",
+            marker=marker,
+            markerfacecolor=fill,
+            color=figures.INK,
+            label=text,
+        )
         for _, marker, fill, text in _MARKS
     ]
     tests = " / ".join(
@@ -182,14 +192,15 @@ def _forest(view: View, title: str, rows: Sequence[Row], note: str, nothing: str
     )
     first_row = next(row[m.name] for _, _, row in rows for m in metrics if m.name in row)
     note = (
-        f"{note} Bar: plain 95 % interval over {first_row.covers}. Verdicts: Holm's correction over "
+        f"{note} Bar: plain 95 % interval over {first_row.covers}. Verdicts: Holm's correction "
+        f"over "
         f"the tests of a question ({tests} tests per panel"
-        f"{' and curve' if first_row.question == 'steps' else ''}). " + _sizes(rows, metrics)
+        f"{' and curve' if first_row.question == 'steps' else ''}). " + _sizes(rows)
     )
     return page.headings(title, marks, note)
 
 
-def _sizes(rows: Sequence[Row], metrics: Sequence[object]) -> str:
+def _sizes(rows: Sequence[Row]) -> str:
     """The number of species and seeds behind each panel."""
     parts = []
     for metric in METRICS:
@@ -221,8 +232,7 @@ def _draw(panel: Axes, found: Sequence[tuple[float, ComparisonRow]], metric: str
                 linestyle="none",
                 marker=marker,
                 markersize=3.2,
-                fillstyle="full",
-                markerfacecolor="white" if fill == "none" else figures.INK,
+                markerfacecolor=fill,
                 color=figures.INK,
                 markeredgewidth=0.7,
                 zorder=5,

@@ -30,9 +30,12 @@ def operating(view: View, title: str) -> Figure:
         return figures.blank(title, "Not shown: AP in distribution is undefined everywhere.")
     several = len(view.architectures) > 1
     page = figures.Page(
-        len(names), len(splits), height=1.75 if len(names) == 1 else 1.35,
-        right=0.3 if several else 0.12, gap=0.12,
-    )  # fmt: skip
+        len(names),
+        len(splits),
+        height=1.75 if len(names) == 1 else 1.35,
+        right=0.3 if several else 0.12,
+        gap=0.12,
+    )
     for at, (line, name) in enumerate(zip(page.axes, names, strict=True)):
         chosen = best_threshold(view.table, name)
         for panel, split in zip(line, splits, strict=True):
@@ -98,8 +101,14 @@ def _counted(panel: figures.Axes, row: OperatingRow | None, view: View) -> None:
         return
     text = f"{found[0]:,.0f} true, {found[1]:,.0f} false"
     panel.text(
-        0.97, 0.97, text, transform=panel.transAxes, ha="right", va="top", fontsize=figures.SMALL,
-    )  # fmt: skip
+        0.97,
+        0.97,
+        text,
+        transform=panel.transAxes,
+        ha="right",
+        va="top",
+        fontsize=figures.SMALL,
+    )
 
 
 def _curve(panel: figures.Axes, cells: Sequence[OperatingRow], key: str, view: View) -> None:

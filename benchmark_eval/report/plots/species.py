@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from benchmark_eval.report import figures
 from benchmark_eval.report.looks import OTHER, Look
 from benchmark_eval.report.plots.view import View, ends
-from benchmark_eval.sweep.tables import SpeciesRow
+from benchmark_eval.sweep.table_rows import SpeciesRow
 
 _LINE = 0.118
 """Inches of a species."""
@@ -29,9 +29,15 @@ def dots(view: View, title: str) -> Figure:
     longest = max(figures.text_width(row.species, figures.SMALL) for _, row in rows)
     names = min(longest + 0.1, 1.75 if columns < 3 else 1.25)
     page = figures.Page(
-        1, columns, height=_LINE * deep + 0.1, left=names + 0.1, between=names + 0.16,
-        above=0.06, below=0.4, tallest=_LINE * deep + 3,
-    )  # fmt: skip
+        1,
+        columns,
+        height=_LINE * deep + 0.1,
+        left=names + 0.1,
+        between=names + 0.16,
+        above=0.06,
+        below=0.4,
+        tallest=_LINE * deep + 3,
+    )
     marked = 0
     for column, panel in enumerate(page.axes[0]):
         part = rows[column * deep : (column + 1) * deep]
@@ -58,9 +64,11 @@ def dots(view: View, title: str) -> Figure:
         entries.append(_mark("x", figures.INK, "do not rely on it (see report.md)"))
     seeds = sorted({row.n_seeds for _, row in rows})
     note = (
-        "Marker: mean at the best condition of the architecture with the highest AP for the species "
+        "Marker: mean at the best condition of the architecture with the highest AP for the "
+        "species "
         "(its colour and marker; chosen on the same images, so slightly optimistic). Bar: 95 % "
-        f"interval over retraining, n = {', '.join(map(str, seeds))} seeds; none if all seeds agree. "
+        f"interval over retraining, n = {', '.join(map(str, seeds))} seeds; none if all seeds "
+        f"agree. "
         "Other images of the species are not covered."
     )
     if len(rows) < total:
@@ -81,10 +89,26 @@ def _species(panel: figures.Axes, y: int, value: float, row: SpeciesRow, view: V
         figures.bars(
             panel, [(y, low, high)], f"retraining|{key}", look.color, linewidth=0.8, horizontal=True
         )
-    panel.plot([value], [y], marker=look.marker, color=look.color, linestyle="none", zorder=5,
-               label=f"mean|{key}", clip_on=False)  # fmt: skip
+    panel.plot(
+        [value],
+        [y],
+        marker=look.marker,
+        color=look.color,
+        linestyle="none",
+        zorder=5,
+        label=f"mean|{key}",
+        clip_on=False,
+    )
     if row.iid_species_recall_operating is not None:
-        panel.plot([row.iid_species_recall_operating], [y], marker="|", color=figures.INK,
-                   markersize=4.5, linestyle="none", zorder=4, clip_on=False)  # fmt: skip
+        panel.plot(
+            [row.iid_species_recall_operating],
+            [y],
+            marker="|",
+            color=figures.INK,
+            markersize=4.5,
+            linestyle="none",
+            zorder=4,
+            clip_on=False,
+        )
     if row.do_not_rely:
         panel.plot([0.985], [y], marker="x", color=figures.INK, markersize=3.4, zorder=6)

@@ -15,10 +15,10 @@ from benchmark_eval.report.plots.budget_panels import budget_axis, draw_series
 from benchmark_eval.report.plots.text import number
 from benchmark_eval.report.plots.view import REGIME_AXIS, Budgets, Point, Series, View, ends
 from benchmark_eval.results.registry import BAND_LABEL
-from benchmark_eval.sweep.comparison_rows import METRICS
 from benchmark_eval.sweep.tables import TARGET_REGIME, TargetRow
 
 SPLIT = "iid_test"
+_MOST_COLUMNS = 4
 _NO_TARGETS = f"Not shown: this sweep has no model of {TARGET_REGIME} with scored target species."
 
 
@@ -32,9 +32,12 @@ def grid(view: View, title: str) -> Figure:
     columns = min(3, len(names))
     several = len(view.architectures) > 1
     page = figures.Page(
-        -(-len(names) // columns), columns, height=1.05, left=0.98,
+        -(-len(names) // columns),
+        columns,
+        height=1.05,
+        left=0.98,
         above=0.22 if several else 0.06,
-    )  # fmt: skip
+    )
     top = max(row.AP_50_95.mean or 0.0 for row in rows) or 1.0
     complete = max(row.AP_50_95.n for row in rows)
     for panel, name in zip(page.flat, names, strict=False):
@@ -58,13 +61,15 @@ def grid(view: View, title: str) -> Figure:
     _hide_rest(page, len(names))
     for line in page.axes:
         figures.only_left_labels(line)
-    species = {band: max((r.n_species for r in rows if r.band == band), default=0)
-               for band in OOD_BANDS}  # fmt: skip
+    species = {
+        band: max((r.n_species for r in rows if r.band == band), default=0) for band in OOD_BANDS
+    }
     counts = ", ".join(f"{BAND_LABEL[band]}: {species[band]}" for band in OOD_BANDS)
     return page.headings(
         title,
         [],
-        f"Each cell: AP@[.5:.95], mean over n = {complete} seeds (unless stated) of the mean over the band's "
+        f"Each cell: AP@[.5:.95], mean over n = {complete} seeds (unless stated) of the mean "
+        f"over the band's "
         f"target species ({counts}). Brighter is higher. Hatched: 0 by construction, because no "
         f"image of a target was used.{view.others_note('Panels: ')}",
     )
@@ -95,88 +100,88 @@ def _cell(panel: Axes, at: tuple[int, int], row: TargetRow, top: float, complete
     if value.n < complete:
         text += f"\nn={value.n}"
     ink = "black" if level is None or level > 0.5 else "white"
-    panel.text(x, y, text, ha="center", va="center", color=ink, fontsize=figures.SMALL,
-               bbox={"facecolor": "#F2F2F2", "edgecolor": "none", "pad": 1} if fixed else None)  # fmt: skip
+    panel.text(
+        x,
+        y,
+        text,
+        ha="center",
+        va="center",
+        color=ink,
+        fontsize=figures.SMALL,
+        bbox={"facecolor": "#F2F2F2", "edgecolor": "none", "pad": 1} if fixed else None,
+    )
 
 
 def gains(view: View, title: str) -> Figure:
     """What k images of each target change: for the targets by band, for other species by kind."""
-    metric = METRICS[0]
-    own: dict[str, list[Series]] = {}
-    ceilings: dict[tuple[str, str], float] = {}
     budgets = Budgets([k for k in view.look.budgets.get(TARGET_REGIME, []) if k != "0"] or ["1"])
-    for name in view.shown:
-        for band in OOD_BANDS:
-            points = []
-            for row in view.table.target_gains:
-                if (row.architecture, row.split, row.level, row.band) != (
-                    name,
-                    SPLIT,
-                    "band",
-                    band,
-                ):
-                    continue
-                if row.gain_of_all is not None:
-                    ceilings[name, band] = row.gain_of_all
-                if row.gain is not None and not row.by_construction and row.k in budgets.at:
-                    points.append(
-                        Point(
-                            budgets.at[row.k],
-                            row.gain,
-                            row.n_seeds,
-                            None,
-                            ends(row.gain_ci95_low, row.gain_ci95_high),
-                        )  # fmt: skip
-                    )
-            points.sort(key=lambda point: point.x)
-            own.setdefault(name, []).append(Series(f"{name}|target|{band}", tuple(points)))
-    if not any(series.points for each in own.values() for series in each):
-        return figures.blank(title, _NO_TARGETS + " It needs k = 0 and one more budget.")
-    others = {name: _others(view, name, budgets) for name in view.shown}
+    own = {name: _own(view, name, budgets) for name in view.shown}
     names = [name for name in view.shown if any(series.points for series in own[name])]
-    page = figures.Page(2, min(len(names), 4), height=1.4, left=0.72, gap=0.2)
-    names = names[: page.columns]
-    for line, drawn, looks in (
-        (page.axes[0], own, list(BAND_LOOK.values())),
-        (page.axes[1], others, list(RELATION_LOOK.values())),
-    ):
-        last = line is page.axes[1]
-        for panel, name in zip(line, names, strict=True):
-            _lines(panel, drawn[name], looks, budgets)
-            if not last:
-                for (owner, band), level in ceilings.items():
-                    if owner == name:
-                        look = BAND_LOOK[band]
-                        panel.axhline(level, color=look.color, linewidth=0.6, linestyle=":",
-                                      label=f"all|{name}|{band}")  # fmt: skip
-            budget_axis(
-                panel, budgets, REGIME_AXIS[TARGET_REGIME] if last else "", page.panel_width()
-            )
-            panel.tick_params(labelbottom=last)
-            if not last and len(view.architectures) > 1:
-                panel.set_title(view.look.short(name))
+    if not names:
+        return figures.blank(title, f"{_NO_TARGETS[:-1]}, at k = 0 and at one more budget.")
+    names = names[:_MOST_COLUMNS]
+    others = {name: _others(view, name, budgets) for name in names}
+    ceilings = {
+        (row.architecture, row.band): row.gain_of_all
+        for row in view.table.target_gains
+        if (row.split, row.level) == (SPLIT, "band") and row.gain_of_all is not None
+    }
+    page = figures.Page(2, len(names), height=1.4, left=0.72, gap=0.2)
+    top, bottom = page.axes
+    for panel, name in zip(top, names, strict=True):
+        _lines(panel, own[name], list(BAND_LOOK.values()), budgets)
+        for band, look in BAND_LOOK.items():
+            if (name, band) in ceilings:
+                panel.axhline(
+                    ceilings[name, band],
+                    color=look.color,
+                    linewidth=0.6,
+                    linestyle=":",
+                    label=f"all|{name}|{band}",
+                )
+        if len(view.architectures) > 1:
+            panel.set_title(view.look.short(name))
+    for panel, name in zip(bottom, names, strict=True):
+        _lines(panel, others[name], list(RELATION_LOOK.values()), budgets)
+    levels = [level for (name, _), level in ceilings.items() if name in names]
+    for line, drawn, more in ((top, own, levels), (bottom, others, [])):
+        for panel in line:
+            axis, shown = REGIME_AXIS[TARGET_REGIME], line is bottom
+            budget_axis(panel, budgets, axis, page.panel_width(), shown=shown)
         values = [v for name in names for series in drawn[name] for v in series.extent()]
-        if not last:
-            values += [level for (owner, _), level in ceilings.items() if owner in names]
-        figures.fit_y(line, values, -1.0, 1.0)
+        figures.fit_y(line, values + more, -1.0, 1.0)
         figures.only_left_labels(line)
-    for line, text in zip(page.axes, ("targets:\nAP(k) − AP(0)", "others:\nAP(k) − AP(0)"), strict=True):  # fmt: skip
-        line[0].set_ylabel(text)
-    rows = [row for row in view.table.target_gains if row.level == "band" and row.split == SPLIT]
+    top[0].set_ylabel("targets:\nAP(k) − AP(0)")
+    bottom[0].set_ylabel("others:\nAP(k) − AP(0)")
+    rows = [row for row in view.table.target_gains if (row.split, row.level) == (SPLIT, "band")]
     species = ", ".join(
         f"{BAND_LABEL[band]}: {max((r.n_species for r in rows if r.band == band), default=0)}"
         for band in OOD_BANDS
     )
     note = (
-        f"{metric.name.removeprefix('iid_').replace('AP_50_95', 'AP@[.5:.95]')} in distribution, "
-        "paired by species and seed. Bar: 95 % interval over species and "
-        f"retraining, n = {max(row.n_seeds for row in rows)} seeds; target species: {species}. AP(0) of a target is 0 by "
-        "construction. Dotted line: the gain with all images. Other species keep their images: "
-        "their AP changes because specimens of targets get other labels once these are known."
+        "AP@[.5:.95] in distribution, paired by species and seed. Bar: 95 % interval over species "
+        f"and retraining, n = {max(row.n_seeds for row in rows)} seeds; target species: {species}. "
+        "AP(0) of a target is 0 by construction. Dotted line: the gain with all images. Other "
+        "species keep their images: their AP changes because specimens of targets get other labels "
+        "once these are known."
     )
     if len(names) < len(view.architectures):
-        note += f" The first {len(names)} of {len(view.architectures)} architectures."
+        note += f" {len(names)} of {len(view.architectures)} architectures."
     return page.headings(title, [*BAND_LOOK.values(), *RELATION_LOOK.values()], note)
+
+
+def _own(view: View, name: str, budgets: Budgets) -> list[Series]:
+    """The gain of the target species, by band."""
+    found: dict[str, list[Point]] = {band: [] for band in OOD_BANDS}
+    for row in view.table.target_gains:
+        mine = (row.architecture, row.split, row.level) == (name, SPLIT, "band")
+        if mine and row.gain is not None and not row.by_construction and row.k in budgets.at:
+            interval = ends(row.gain_ci95_low, row.gain_ci95_high)
+            found[row.band].append(Point(budgets.at[row.k], row.gain, row.n_seeds, None, interval))
+    return [
+        Series(f"{name}|target|{band}", tuple(sorted(points, key=lambda point: point.x)))
+        for band, points in found.items()
+    ]
 
 
 def _others(view: View, name: str, budgets: Budgets) -> list[Series]:
@@ -195,7 +200,7 @@ def _others(view: View, name: str, budgets: Budgets) -> list[Series]:
                     row.n_seeds,
                     None,
                     ends(row.ci95_low, row.ci95_high),
-                )  # fmt: skip
+                )
             )
     return [
         Series(f"{name}|other|{relation}", tuple(sorted(points, key=lambda point: point.x)))

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
-from benchmark_eval.core.intervals import Estimate
 from benchmark_eval.protocol import ALL
 from benchmark_eval.report.looks import MOST_ARCHITECTURES, Look, architecture_looks
 from benchmark_eval.report.lookup import BY_NAME, Lookup
@@ -74,7 +74,7 @@ class Budgets:
         }
         self.apart = [x for name, x in self.at.items() if name in (ZERO, ALL) and numbers]
         ordered = sorted(self.at.values())
-        self.spacing = min((b - a for a, b in zip(ordered, ordered[1:], strict=False)), default=1.0)
+        self.spacing = min((b - a for a, b in pairwise(ordered)), default=1.0)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -150,21 +150,11 @@ class View:
     def series(self, architecture: str, regime: str, metric: str) -> Series:
         """One curve metric over a regime's budgets, without values fixed by construction."""
         at = self.budgets[regime].at
-        points = []
-        for row in self.conditions(architecture, regime):
-            value = row.metrics[metric]
-            if value.mean is None or metric in row.by_construction:
-                continue
-            both = row.species_retraining.get(metric)
-            points.append(
-                Point(
-                    at[row.k_or_p],
-                    value.mean,
-                    value.n,
-                    span(row.retraining[metric]),
-                    None if both is None else span(both),
-                )
-            )
+        points = [
+            found
+            for row in self.conditions(architecture, regime)
+            if (found := point(row, metric, at[row.k_or_p])) is not None
+        ]
         dots = [
             (at[model.k_or_p], value)
             for model in self.models(architecture, regime)
@@ -190,6 +180,17 @@ class View:
         return UNDEFINED
 
 
+def point(row: CurveRow, metric: str, x: float) -> Point | None:
+    """A curve metric of a condition; None if it is undefined or fixed by construction."""
+    value = row.metrics[metric]
+    if value.mean is None or metric in row.by_construction:
+        return None
+    both = row.species_retraining.get(metric)
+    return Point(
+        x, value.mean, value.n, span(row.retraining[metric]), None if both is None else span(both)
+    )
+
+
 def span(limits: Limits) -> Span:
     """The ends of an interval; None without one."""
     return None if limits.low is None or limits.high is None else (limits.low, limits.high)
@@ -198,9 +199,3 @@ def span(limits: Limits) -> Span:
 def ends(low: float | None, high: float | None) -> Span:
     """The ends of an interval that has some width; None otherwise."""
     return None if low is None or high is None or low == high else (low, high)
-
-
-def cut_to(value: Estimate, low: float, high: float) -> Span:
-    """The plain interval of an estimate, cut to the metric's range; None at zero width."""
-    found = ends(value.ci95_low, value.ci95_high)
-    return None if found is None else (max(low, found[0]), min(high, found[1]))

@@ -38,6 +38,11 @@ def bottom_line(facts: Facts) -> list[tuple[str, str]]:
         ("Architecture", architectures.sentence(facts)),
         ("Data", data.sentence(facts)),
         ("Regime", regimes.sentence(facts)),
-        ("Field and unseen species", f"{field.sentence(facts)} {unseen.sentence(facts)}"),
+        ("Field and unseen species", _joined(field.sentence(facts), unseen.sentence(facts))),
         ("Species", species.sentence(facts)),
     ]
+
+
+def _joined(first: str, second: str) -> str:
+    """Two sentences as one."""
+    return f"{first.removesuffix('.')}; {second[0].lower()}{second[1:]}"

@@ -17,7 +17,7 @@ from benchmark_eval.report.facts import (
     verdict,
 )
 from benchmark_eval.report.lookup import BY_NAME, label
-from benchmark_eval.report.markdown import listing, table
+from benchmark_eval.report.markdown import listing, sentence_case, table
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import ComparisonRow
 from benchmark_eval.sweep.verdicts import Word
@@ -25,6 +25,8 @@ from benchmark_eval.sweep.verdicts import Word
 SHOWN = (HEADLINE[0], "iid_AP_50", *HEADLINE[1:])
 """Columns of the table: AP@.5 allows comparison with published results."""
 _MOST_CONDITIONS = 6
+_MOST_PAIRS = 20
+"""With more pairs of architectures that differ, only those of the best one are listed."""
 
 
 def section(facts: Facts) -> Section:
@@ -32,7 +34,7 @@ def section(facts: Facts) -> Section:
     answer = []
     for metric, split in facts.metrics:
         best = facts.best(metric)
-        place = f"{PLACE[split][0].upper()}{PLACE[split][1:]} ({SHORT[metric]})"
+        place = f"{sentence_case(PLACE[split])} ({SHORT[metric]})"
         if best is None:
             answer.append(f"- {place}: not tested (fewer than 2 conditions with at least 3 seeds).")
             continue
@@ -57,7 +59,7 @@ def section(facts: Facts) -> Section:
         caveats=[
             "A tie is not equality: the difference is inconclusive. The best condition is selected "
             "on the images on which it is reported, so its mean is slightly optimistic; the test "
-            "of the tie group accounts for that selection. It has no interval of its own. "
+            "of the tie group accounts for that selection. That test gives no intervals. "
             "Conditions with fewer than 3 seeds are no candidates.",
         ],
     )
@@ -68,8 +70,7 @@ def conclusion(facts: Facts) -> str:
     for metric, split in facts.metrics:
         best = facts.best(metric)
         if best is not None:
-            text = f"{PLACE[split]}, {_tied(facts, best)}"
-            return f"{text[0].upper()}{text[1:]}"
+            return sentence_case(f"{PLACE[split]}, {_tied(facts, best)}")
     return "Means of the conditions; nothing was tested"
 
 
@@ -87,7 +88,7 @@ def sentence(facts: Facts) -> str:
     parts = [f"{listing(found)}, {text}" for text, found in places.items()]
     found = next((b for metric, _ in facts.metrics if (b := facts.best(metric))), None)
     text = "; ".join(parts) + ("" if found is None else _effects(facts, found))
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{sentence_case(text)}."
 
 
 def tied_architectures(best: Best) -> list[str]:
@@ -101,18 +102,21 @@ def _tied(facts: Facts, best: Best) -> str:
     top = facts.label(best.condition)
     if best.reason is not None:
         return f"{top} has the highest mean; not tested ({best.reason})"
-    lower = [name for name in facts.look.architectures if name not in tied]
     compared = {c.architecture for c in [*best.group, *best.lower]}
-    lower = [name for name in lower if name in compared]
+    lower = [name for name in facts.look.architectures if name in compared and name not in tied]
+    others = [name for name in facts.look.architectures if name not in compared]
+    rest = f" ({facts.names(others)}: not tested, fewer than 3 seeds)" if others else ""
     if len(compared) == 1:
-        return f"{top} has the highest mean of {counted(best.n_candidates, 'condition')}"
-    if not lower:
-        every = "both" if len(tied) == 2 else f"all {len(tied)}"
-        return f"{every} architectures are tied ({facts.names(tied)})"
+        highest = f"{top} has the highest mean of {counted(best.n_candidates, 'condition')}"
+        return f"{highest}{rest}"
     verb = "is" if len(lower) == 1 else "are"
+    worse = f", and {facts.names(lower)} {verb} lower" if lower else ""
     if len(tied) == 1:
-        return f"{facts.name(tied[0])} is best, and {facts.names(lower)} {verb} lower"
-    return f"{facts.names(tied)} are tied, and {facts.names(lower)} {verb} lower"
+        return f"{facts.name(tied[0])} is best{worse}{rest}"
+    if lower or others:
+        return f"{facts.names(tied)} are tied{worse}{rest}"
+    every = "both" if len(tied) == 2 else f"all {len(tied)}"
+    return f"{every} architectures are tied ({facts.names(tied)})"
 
 
 def _group(facts: Facts, best: Best) -> str:
@@ -144,7 +148,7 @@ def _effects(facts: Facts, best: Best) -> str:
         most=3,
     )
     by = f"{SHORT[best.metric]} {PLACE[best.split]}"
-    return f". By {by}, at {label(best.condition)}, {shown}"
+    return f"; by {by}, at {label(best.condition)}, {shown}"
 
 
 def at_condition(facts: Facts, metric: str, condition: Condition) -> dict[str, ComparisonRow]:
@@ -169,13 +173,21 @@ def _decided(facts: Facts, metric: str) -> list[str]:
             names = tuple(facts.conditions[side].architecture for side in (turned.a, turned.b))
             pairs.setdefault((names[0], names[1]), []).append(turned)
     lines = [f"  - At equal conditions. {facts.tally(rows)}."]
-    for (high, low), found in pairs.items():
+    best = facts.best(metric)
+    shown = dict(pairs)
+    if len(pairs) > _MOST_PAIRS and best is not None:
+        top = best.condition.architecture
+        shown = {pair: found for pair, found in pairs.items() if top in pair}
+    for (high, low), found in shown.items():
         at = listing([facts.label(facts.conditions[row.a]) for row in found])
         largest = max(found, key=lambda row: row.a_minus_b or 0.0)
         lines.append(
             f"  - {facts.name(high)} is higher than {facts.name(low)} at {at}; the largest "
             f"difference is {effect(largest)}."
         )
+    if len(shown) < len(pairs):
+        more = counted(len(pairs) - len(shown), "more pair")
+        lines.append(f"  - {more} that differ: see [comparisons.csv](comparisons.csv).")
     return lines
 
 

@@ -18,7 +18,7 @@ from benchmark_eval.report.facts import (
     nothing,
     verdict,
 )
-from benchmark_eval.report.markdown import MISSING, listing, number, table
+from benchmark_eval.report.markdown import MISSING, listing, number, sentence_case, table
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import ABOVE, BELOW, ComparisonRow, PlanningRow
 from benchmark_eval.sweep.verdicts import Word
@@ -34,7 +34,9 @@ def section(facts: Facts) -> Section:
         rows = facts.rows("steps", metric)
         if not rows:
             continue
-        answer.append(f"- {_place(split)} ({SHORT[metric]}), the last step of each regime:")
+        answer.append(
+            f"- {sentence_case(PLACE[split])} ({SHORT[metric]}), the last step of each regime:"
+        )
         answer += [
             f"  - {step}: {facts.by_verdict(found, effects=metric == facts.metrics[0][0])}."
             for step, found in _last_steps(facts, rows)
@@ -55,7 +57,7 @@ def section(facts: Facts) -> Section:
         ("learning_iid_AP_50_95", "steps"),
         topic=DATA,
         details=[*_steps_table(facts), "", *_planning_table(facts)],
-        caveats=[*_costs(facts), *_caveats()],
+        caveats=[*_costs(facts), *_caveats(facts)],
     )
 
 
@@ -77,11 +79,11 @@ def sentence(facts: Facts) -> str:
     own = [row for row in steps if lead and facts.curve_of(row.scope)[0] == lead.architecture]
     if not own or lead is None:
         return "No regime has two budgets, so that nothing can be said about more images."
-    changes = []
-    for row in own:
-        gain = number(row.per_doubling_images, sign=True)
-        per = f"; {gain} per doubling of the images" if row.per_doubling_images is not None else ""
-        changes.append(f"{_step(facts, row)} by {effect(row)} ({verdict(row)}{per})")
+    grown = [row for row in own if facts.curve_of(row.scope)[1] != REGIMES[2]] or own
+    changes = [
+        f"{_step(facts, row)} by {effect(row)} ({verdict(row)}{_images(facts, row)})"
+        for row in grown
+    ]
     costs = [
         f"{cost(row)} images of {row.regime}"
         for row in facts.data.budget_planning
@@ -90,7 +92,7 @@ def sentence(facts: Facts) -> str:
         and row.regime != REGIMES[2]
         and (row.cost is not None or row.cost_beyond)
     ]
-    words = {row.verdict for row in own}
+    words = {row.verdict for row in grown}
     start = (
         "More images still help"
         if Word.HIGHER in words
@@ -100,13 +102,22 @@ def sentence(facts: Facts) -> str:
     )
     who = f" for {facts.name(lead.architecture)}" if facts.look.several else ""
     text = f"{start}{who}: the last step changes {SHORT[own[0].metric]} {PLACE[own[0].split]} for "
-    text += f"{'; for '.join(changes)}."
+    text += "; for ".join(changes)
     if costs:
         text += (
-            f" {100 * _REACHED:.0f} % of the {SHORT[HEADLINE[0]]} with all images takes "
-            f"{listing(costs)}."
+            f"; {100 * _REACHED:.0f} % of the {SHORT[HEADLINE[0]]} with all images takes "
+            f"{listing(costs)}"
         )
-    return text
+    return f"{text}."
+
+
+def _images(facts: Facts, row: ComparisonRow) -> str:
+    """``; 264 to 305 images, +0.29 per doubling``."""
+    ends = [facts.cost[facts.conditions[side]].n_images for side in (row.b, row.a)]
+    if None in ends or row.per_doubling_images is None:
+        return ""
+    span = " to ".join(f"{n:,.0f}" for n in ends if n is not None)
+    return f"; {span} images, {number(row.per_doubling_images, sign=True)} per doubling"
 
 
 def cost(row: PlanningRow) -> str:
@@ -125,10 +136,6 @@ def cost(row: PlanningRow) -> str:
     if not (low and high):
         return f"{middle} (no interval{f': {row.reason}' if row.reason else ''})"
     return middle if low == high == middle else f"{middle} [{low}, {high}; retraining]"
-
-
-def _place(split: str) -> str:
-    return f"{PLACE[split][0].upper()}{PLACE[split][1:]}"
 
 
 def _budget(condition: str) -> str:
@@ -248,10 +255,16 @@ def _costs(facts: Facts) -> list[str]:
     return []
 
 
-def _caveats() -> list[str]:
-    return [
+def _caveats(facts: Facts) -> list[str]:
+    lines = [
         "Rare species run out of images: a larger k of global_uniform adds images of common "
         "species only. Conditions that draw the same images under several names, such as k=all "
         "and p=1, enter once, under the first name. The intervals of costs assume that the curve "
         "does not fall between budgets."
     ]
+    if any(row.b.endswith(f"{REGIMES[2]} k=0") for row in facts.rows("steps")):
+        lines.append(
+            f"The step from k=0 of {REGIMES[2]} contains the target species, whose AP without "
+            "images is 0 by construction."
+        )
+    return lines

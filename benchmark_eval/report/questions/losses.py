@@ -12,6 +12,7 @@ from benchmark_eval.report.markdown import (
     escape,
     number,
     over_seeds,
+    sentence_case,
     spread,
     table,
     with_interval,
@@ -104,9 +105,8 @@ def _lost(facts: Facts, split: str) -> str:
         facts.level(row, f"{prefix}_{key}") for key in ("classification_loss", "localisation_loss")
     )
     gap = over_seeds(row.differences[CLASSIFICATION_MINUS_LOCALISATION[split]])
-    place = PLACE[split]
     return (
-        f"{place[0].upper()}{place[1:]}, {facts.label(row.condition)} misidentifies {wrong} of the "
+        f"{sentence_case(PLACE[split])}, {facts.label(row.condition)} misidentifies {wrong} of the "
         f"specimens and misses {missed}, a difference of {gap}."
     )
 

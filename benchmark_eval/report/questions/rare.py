@@ -100,8 +100,15 @@ def _tier(facts: Facts, row: CurveRow, tier: str) -> str:
 def _sizes(facts: Facts) -> str:
     sizes = {
         row.tier: f"{row.tier}: {counted(row.n_species, 'scored species', 'scored species')}, "
-        f"{row.min_train_images:,} to {row.max_train_images:,} images"
+        + _span(row)
         for row in _tiers(facts)
     }
     shown = [sizes[tier] for tier in ("head", "tail") if tier in sizes]
     return f" ({'; '.join(shown)})" if shown else ""
+
+
+def _span(row: TierRow) -> str:
+    """``2 to 7 images``."""
+    if row.min_train_images == row.max_train_images:
+        return counted(row.max_train_images, "image")
+    return f"{row.min_train_images:,} to {row.max_train_images:,} images"

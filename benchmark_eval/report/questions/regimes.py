@@ -14,7 +14,7 @@ from benchmark_eval.report.facts import (
     reversed_row,
     verdict,
 )
-from benchmark_eval.report.markdown import MISSING, table
+from benchmark_eval.report.markdown import MISSING, sentence_case, table
 from benchmark_eval.sweep.tables import ComparisonRow
 from benchmark_eval.sweep.verdicts import Word
 
@@ -37,7 +37,7 @@ def section(facts: Facts) -> Section:
                 for (a, b, span), found in _pairs(facts, rows).items()
             )
             answer.append(
-                f"- {_first_upper(PLACE[split])} ({SHORT[metric]}), at equal {_EQUAL[unit]}. "
+                f"- {sentence_case(PLACE[split])} ({SHORT[metric]}), at equal {_EQUAL[unit]}. "
                 f"{pairs}. {facts.tally(rows)}."
             )
     if not answer:
@@ -91,10 +91,6 @@ def sentence(facts: Facts) -> str:
     who = f" for {facts.name(lead.architecture)}" if facts.look.several else ""
     metric, split = facts.metrics[0]
     return f"At equal budget{who}, by {SHORT[metric]} {PLACE[split]}, {'; '.join(parts)}."
-
-
-def _first_upper(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
 
 
 def _lead_rows(facts: Facts) -> list[ComparisonRow]:
