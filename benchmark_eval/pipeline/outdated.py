@@ -46,6 +46,7 @@ TABLES = (
     "band_gaps.csv",
     "error_types.csv",
     "confusions.csv",
+    "genus_confusions.csv",
     "labels.csv",
     "confusion_by_chance.csv",
     "reliability.csv",
