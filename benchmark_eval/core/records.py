@@ -13,8 +13,14 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import file_sha256, read_input
 
-FINGERPRINT_OF = {"index": "benchmark", "sweep": "sweep", "plots": "report", "report": "report"}
-"""The fingerprint of each set of results: the index, the tables (sweep), the plots, the report."""
+FINGERPRINT_OF = {
+    "index": "benchmark",
+    "sweep": "sweep",
+    "plots": "report",
+    "report": "report",
+    "page": "report",
+}
+"""The fingerprint of each set of results: index, tables (sweep), plots, report, page."""
 STATE = ".state"
 SUFFIX = ".made"
 UNPLANNED = "unplanned"

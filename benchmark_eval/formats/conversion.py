@@ -579,7 +579,7 @@ class _Job:
         """Write the target, for now to ``place``, and return a report."""
         boxes = self.boxes
         pixels = to_pixels or (self.pixels if self.source.supports("corners") else "edges")
-        ids = np.concatenate([boxes.images.ids, boxes.classes.ids])
+        ids = np.concatenate([boxes.images.ids, _with_known_classes(boxes)[0].classes.ids])
         if self.to_format == "coco" and (ids == UNKNOWN).any():
             self.notes.append("images or categories without ids are numbered from 1")
         lost, n_dropped = _write(boxes, place, self.out, self.target, pixels)

@@ -13,6 +13,7 @@ from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.image_files import SUFFIXES
 from benchmark_eval.core.outputs import Input, Listing, Outputs, claim
 from benchmark_eval.core.problems import Problem, Problems
+from benchmark_eval.core.safe_read import absent
 from benchmark_eval.core.text import counted
 from benchmark_eval.formats.images import ImageFiles
 from benchmark_eval.gallery.cases import SHOWN_TYPES, Case, Scored, errors_of, found_by_one
@@ -40,6 +41,7 @@ from benchmark_eval.scoring.evaluate import SplitResult, evaluate_split
 from benchmark_eval.scoring.metrics.operating_point import given_threshold
 
 PAGE = "index.html"
+_PLACES = "each image as <split>/<file name> or <file name>"
 CROPS, WHOLES = "crops/", "images/"
 MOST_CASES = 10
 """Default number of cases of each error type and split."""
@@ -148,7 +150,7 @@ def _images_dir(sources: Sources, given: str | Path | None) -> Path:
         return sources.benchmark_dir / IMAGES
     folder = Path(given)
     if not folder.is_dir():
-        found = "no such folder" if not folder.exists() else "a file"
+        found = "a file" if folder.exists() else absent(folder, "no such folder")
         raise UsageError(f"--images-dir {folder}: found {found}; expected a folder of images")
     return folder
 
@@ -397,14 +399,22 @@ class _Maker:
         if len(paths) == 1:
             return paths[0]
         found = f"{len(paths)} files of this name" if paths else "no image file of this name"
-        expected = f"one file {split}/{name} or {name}"
-        return Problem("image-file", str(self.images), found, expected, f"image {name!r}")
+        return Problem("image-file", str(self.images), found, _PLACES, f"{split}, image {name!r}")
 
     def _report(
         self, lost: Mapping[str, Problem], results: Mapping[tuple[str, int, int], Drawn]
     ) -> None:
         """Warnings, and notes without paths, about images that are not shown."""
-        self.warnings.extend(lost.values())
+        if lost and not results:
+            found = (
+                "none of the images"
+                if self.images.is_dir()
+                else absent(self.images, "no such folder")
+            )
+            cause = "" if self.images_given else "not downloaded? --images-dir names another folder"
+            self.warnings.add("no-images", found, _PLACES, file=str(self.images), cause=cause)
+        else:
+            self.warnings.extend(lost.values())
         bad = {
             drawn.problem.file: drawn.problem
             for drawn in results.values()

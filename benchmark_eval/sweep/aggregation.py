@@ -32,7 +32,12 @@ from benchmark_eval.sweep.comparison_rows import comparison_rows
 from benchmark_eval.sweep.completeness import missing_seeds
 from benchmark_eval.sweep.conditions import best_conditions
 from benchmark_eval.sweep.confidence_rows import reliability_rows, risk_rows
-from benchmark_eval.sweep.confusion_rows import confusion_rows, enrichment_rows, label_rows
+from benchmark_eval.sweep.confusion_rows import (
+    confusion_rows,
+    enrichment_rows,
+    genus_confusion_rows,
+    label_rows,
+)
 from benchmark_eval.sweep.curve_intervals import curve_intervals
 from benchmark_eval.sweep.custom_metrics import CustomMetrics, load_custom_metrics
 from benchmark_eval.sweep.differences import DIFFERENCES, differences
@@ -315,6 +320,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         band_gaps=band_gap_rows(groups, counts, benchmark, density),
         error_types=error_rows(groups),
         confusions=confusion_rows(looked_at.pairs, categories),
+        genus_confusions=genus_confusion_rows(looked_at.pairs, categories),
         labels=label_rows(looked_at.pairs, groups, counts, categories),
         confusion_by_chance=enrichment_rows(groups, counts),
         reliability=looked_at.reliability,

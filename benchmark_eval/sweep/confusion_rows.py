@@ -20,7 +20,7 @@ from benchmark_eval.sweep.evidence_counts import ModelCounts
 from benchmark_eval.sweep.reliance import MIN_SEEDS_AGREEING
 from benchmark_eval.sweep.share_rows import with_evidence
 from benchmark_eval.sweep.summaries import ModelResult
-from benchmark_eval.sweep.table_rows import ConfusionRow, EnrichmentRow, LabelRow
+from benchmark_eval.sweep.table_rows import ConfusionRow, EnrichmentRow, GenusConfusionRow, LabelRow
 from benchmark_eval.sweep.tables import TARGET_REGIME
 
 MIN_CONFUSED = 3
@@ -93,6 +93,38 @@ def confusion_rows(pairs: Sequence[Pairs], categories: Categories) -> list[Confu
                 for found in labels_of(each, species)
                 if found.n >= 1
             ]
+    return rows
+
+
+def genus_confusion_rows(pairs: Sequence[Pairs], categories: Categories) -> list[GenusConfusionRow]:
+    """All misidentified specimens at the best conditions, by true and predicted genus.
+
+    A blank genus is one of its own; pairs without a specimen are left out.
+    """
+    genera = sorted(set(categories.genera))
+    member = np.array([[own == genus for genus in genera] for own in categories.genera], np.int64)
+    rows = []
+    for each in pairs:
+        counts = member.T @ each.n.sum(axis=0) @ member
+        scored = member.T @ each.scored
+        n_seeds = len(each.n)
+        for true, predicted in np.argwhere(counts).tolist():
+            n = int(counts[true, predicted]) / n_seeds
+            rows.append(
+                GenusConfusionRow(
+                    architecture=each.condition.architecture,
+                    regime=each.condition.regime,
+                    k_or_p=each.condition.k_or_p,
+                    split=each.split,
+                    threshold=each.threshold,
+                    true_genus=genera[true],
+                    predicted_genus=genera[predicted],
+                    n_seeds=n_seeds,
+                    n=n,
+                    n_specimens=int(scored[true]),
+                    share=n / int(scored[true]),
+                )
+            )
     return rows
 
 

@@ -61,8 +61,9 @@ def read_aggregated(path: str | Path) -> dict[str, pd.DataFrame]:
         ``target_vs_nontarget``, ``budget_curves``, ``density_curves``, ``operating_curves``,
         ``comparisons``, ``budget_planning``, ``species``, ``species_curves``, ``tiers``,
         ``target_gains``, ``retention``, ``pooled_shares``, ``band_gaps``, ``error_types``,
-        ``confusions``, ``labels``, ``confusion_by_chance``, ``reliability``, ``risk_coverage``,
-        ``novelty``, ``novelty_histograms`` and ``models``, with the same rows and columns.
+        ``confusions``, ``genus_confusions``, ``labels``, ``confusion_by_chance``,
+        ``reliability``, ``risk_coverage``, ``novelty``, ``novelty_histograms`` and
+        ``models``, with the same rows and columns.
 
         ``model``, ``architecture``, ``regime``, ``k_or_p``, ``k``, ``seed`` and all other
         labels are text. Counts, such as ``n_seeds`` and ``<metric>_n``, and flags are Int64. All

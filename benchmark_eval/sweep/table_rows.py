@@ -305,6 +305,23 @@ class ConfusionRow(ConditionRow, frozen=True, kw_only=True):
     reason: str
 
 
+class GenusConfusionRow(ConditionRow, frozen=True, kw_only=True):
+    """Misidentified specimens of a genus by the genus of their label, at a best condition.
+
+    ``n`` is the mean number of specimens per seed, ``n_specimens`` the scored specimens of the true
+    genus and ``share`` their ratio. Equal genera: the correct genus with the wrong species.
+    """
+
+    split: str
+    threshold: Threshold
+    true_genus: str
+    predicted_genus: str
+    n_seeds: int
+    n: float
+    n_specimens: int
+    share: float
+
+
 class LabelRow(ConditionRow, frozen=True, kw_only=True):
     """How often true positives get a label, and how often it is right; means over seeds.
 

@@ -34,6 +34,7 @@ from benchmark_eval.sweep.table_rows import (
     ConfusionRow,
     EnrichmentRow,
     ErrorRow,
+    GenusConfusionRow,
     HistogramRow,
     LabelRow,
     NoveltyRow,
@@ -348,6 +349,7 @@ class Aggregated(msgspec.Struct, frozen=True, kw_only=True):
     band_gaps: list[BandGapRow]
     error_types: list[ErrorRow]
     confusions: list[ConfusionRow]
+    genus_confusions: list[GenusConfusionRow]
     labels: list[LabelRow]
     confusion_by_chance: list[EnrichmentRow]
     reliability: list[ReliabilityRow]
@@ -624,6 +626,7 @@ FLAT: dict[str, type[msgspec.Struct]] = {
     "band_gaps": BandGapRow,
     "error_types": ErrorRow,
     "confusions": ConfusionRow,
+    "genus_confusions": GenusConfusionRow,
     "labels": LabelRow,
     "confusion_by_chance": EnrichmentRow,
     "reliability": ReliabilityRow,

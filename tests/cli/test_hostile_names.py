@@ -7,9 +7,11 @@ began.
 import json
 
 import pytest
+from PIL import Image
 from support.format_files import lay, lay_file
 from support.layout import (
     ANNOTATIONS,
+    IMAGE_SIZE,
     species,
     write_predictions,
     write_split,
@@ -198,9 +200,12 @@ def test_the_path_of_a_new_project(tmp_path, monkeypatch, call):
 def test_the_gallery_and_its_warnings(place, call):
     for path in (place / "b" / ANNOTATIONS).iterdir():
         path.write_text(path.read_text().replace("1.jpg", json.dumps(NAME)[1:-1]))
+    images = place / "b/detection/images"
+    images.mkdir(parents=True)
+    Image.new("RGB", IMAGE_SIZE).save(images / "2.jpg")
     code, printed = call("gallery", *arguments(place), "--model", "m", "--output-dir", place / "g")
     assert code == 0
-    assert "no image file of this name" in printed
+    assert f"image {NAME!r}: no image file of this name" in printed
     assert_harmless((place / "g" / "index.html").read_text())
 
 

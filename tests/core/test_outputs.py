@@ -416,14 +416,14 @@ import os, signal, sys, time
 from benchmark_eval.core.outputs import claim
 with claim({str(tmp_path)!r}, ["a.txt"]):
     if os.fork() == 0:
+        print("forked", flush=True)
         time.sleep(60)
-    print("claimed", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
-            assert process.stdout.readline() == b"claimed\n"
+            assert process.stdout.readline() == b"forked\n"
             assert process.wait() == -signal.SIGKILL
             with claim(tmp_path, ["a.txt"]) as output:
                 output.write("a.txt", b"new")

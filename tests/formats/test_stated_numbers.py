@@ -332,6 +332,8 @@ def test_the_coco_export_of_roboflow(benchmark, tmp_path):
     assert result.exception is None, result.exception
     (note,) = json.loads(out.read_text())["annotations"]
     assert (note["image_id"], note["category_id"], note["bbox"]) == (12, 7, [1, 2, 30, 40])
+    assert "classes without boxes that the benchmark does not have: 1" in result.output
+    assert "numbered from 1" not in result.output
     tree["images"][0] |= {"width": 640, "height": 640}  # stretched by Roboflow
     source = lay_file(tmp_path / "resized.json", tree)
     result = run(source, out, "--to", "coco", "--benchmark-dir", benchmark, "--splits", "iid_test")

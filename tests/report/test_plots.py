@@ -536,22 +536,20 @@ def test_novelty_histograms_and_their_separation(sweep):
     assert "FPR at 95 % TPR 0.74" in heading
 
 
-def test_confusions_are_summed_by_genus_for_the_best_architecture(sweep):
+def test_confusions_by_genus_are_those_of_the_best_architecture(sweep):
     table = sweep[1]
     best = max(("a", "b"), key=lambda name: max(
         row.metrics[HEADLINE[0]].mean or 0.0 for row in table.learning_curves
         if row.architecture == name))  # fmt: skip
     made = {
         "architecture": best, "regime": GU, "k_or_p": "all", "split": "iid_test",
-        "threshold": "operating", "relation": "other", "n_seeds": 3, "n_specimens": 1,
-        "share": 0.1, "n_seeds_at_least_3": 0, "rank": 1, "named": False, "reason": "",
+        "threshold": "operating", "n_seeds": 3, "n": 0.5, "n_specimens": 2,
     }  # fmt: skip
     cells = [
-        rows_of.ConfusionRow(**made, true_species=true, predicted_species=predicted, n=n)
-        for true, predicted, n in (
-            ("Xa una", "Yb una", 0.25), ("Xa bina", "Yb bina", 0.25), ("Xa una", "Xa bina", 0.125))
-    ]  # fmt: skip
-    figure = draw(replace(table, confusions=cells), "confusion_genus")
+        rows_of.GenusConfusionRow(**made, true_genus=true, predicted_genus=predicted, share=part)
+        for true, predicted, part in (("Xa", "Yb", 0.25), ("Xa", "Xa", 0.0625))
+    ]
+    figure = draw(replace(table, genus_confusions=cells), "confusion_genus")
     axes = figure.axes[0]
     genera = [tick.get_text() for tick in axes.get_yticklabels()]
     (squares,) = [c for c in axes.collections if c.get_label() == "confusions"]
@@ -560,16 +558,13 @@ def test_confusions_are_summed_by_genus_for_the_best_architecture(sweep):
         box = path.get_extents()
         centre = (round((box.y0 + box.y1) / 2), round((box.x0 + box.x1) / 2))
         found[tuple(genera[at] for at in centre)] = (box.width / 0.94) ** 2 * 0.3
-    # of the two scored specimens of genus Xa
-    assert found == {
-        ("Xa", "Yb"): pytest.approx(0.5 / 2), ("Xa", "Xa"): pytest.approx(0.125 / 2)
-    }  # fmt: skip
+    assert found == {("Xa", "Yb"): pytest.approx(0.25), ("Xa", "Xa"): pytest.approx(0.0625)}
 
 
 @pytest.mark.parametrize("name", ["band_density", "confusion_genus", "error_types", "reliability",
                                   "novelty_histograms"])  # fmt: skip
 def test_a_plot_without_its_table_says_why(sweep, name):
-    empty = replace(sweep[1], pooled_shares=[], confusions=[], error_types=[], reliability=[],
+    empty = replace(sweep[1], pooled_shares=[], genus_confusions=[], error_types=[], reliability=[],
                     novelty_histograms=[], without_evidence=["m0"])  # fmt: skip
     assert "evidence" in notes(draw(empty, name)) or name == "error_types"
     assert "Not shown: " in notes(draw(empty, name))

@@ -345,6 +345,29 @@ def test_confusions_labels_and_what_is_named(place, seen):
     assert (planted["rank"], planted["named"], planted["relation"]) == ("1", "1", "same tribe")
 
 
+def test_every_misidentified_specimen_is_counted_by_genus(place, seen):
+    rows = place.table("genus_confusions")
+    groups = {(condition_of(r), r["split"], r["threshold"]) for r in rows}
+    assert groups
+    for condition, split, threshold in groups:
+        expected = Counter()
+        models = place.of(*condition)
+        for model in models:
+            for true, predicted, score, *_ in seen.hits(model, split):
+                if true != predicted and (threshold == "all" or score >= seen.threshold(model)):
+                    expected[_genus(true), _genus(predicted)] += 1
+        own = [
+            r
+            for r in rows
+            if (condition_of(r), r["split"], r["threshold"]) == (condition, split, threshold)
+        ]
+        assert sum(float(r["n"]) for r in own) == pytest.approx(expected.total() / len(models))
+        counts = Counter(round(float(r["n"]) * len(models)) for r in own)
+        assert counts == Counter(expected.values())
+        for row in own:
+            assert close(row["share"], float(row["n"]) / int(row["n_specimens"]))
+
+
 def test_labels_that_absorb_others(place, seen):
     rows = place.table("labels")
     for row in rows:

@@ -16,7 +16,14 @@ GU, IN, TA = BUDGETS
 NAMES = ("NA", "null", "nan", "None", "True", "007", "1e5")
 TABLES = {name.removesuffix(".csv") for name in CSV_FILES}
 FROM_EVIDENCE = {
-    *("pooled_shares", "band_gaps", "confusions", "labels", "confusion_by_chance"),
+    *(
+        "pooled_shares",
+        "band_gaps",
+        "confusions",
+        "genus_confusions",
+        "labels",
+        "confusion_by_chance",
+    ),
     *("reliability", "risk_coverage", "novelty", "novelty_histograms"),
 }
 """Tables without rows if there is no evidence, as here."""

@@ -25,7 +25,6 @@ from benchmark_eval.report.page.species import species_facts, species_table
 from benchmark_eval.report.questions import SECTIONS, bottom_line
 from benchmark_eval.sweep.tables import CSV_FILES, Aggregated
 
-PAGE = "report.html"
 SUFFIXES = (".html", ".htm")
 
 

@@ -18,7 +18,7 @@ from benchmark_eval.report.lookup import label
 from benchmark_eval.report.plots.view import View, ends
 from benchmark_eval.results.registry import SPLIT_LABEL
 from benchmark_eval.sweep.conditions import best_conditions
-from benchmark_eval.sweep.table_rows import ErrorRow
+from benchmark_eval.sweep.table_rows import ErrorRow, GenusConfusionRow
 
 _SPLIT = "iid_test"
 _NO_EVIDENCE = "Not shown: no model has an evidence file (<model>_evidence.npz); evaluate again."
@@ -147,6 +147,8 @@ def _gain(
     figures.zero_line(panel, vertical=True)
 
 
+_FULL = 0.3
+"""Share of a genus's specimens that fills a square."""
 _GENUS_LINE = 0.118
 _MOST_GENERA = 42
 
@@ -155,27 +157,17 @@ def genera(view: View, title: str) -> Figure:
     """Misidentified specimens by true and predicted genus, for the best architecture."""
     best = best_conditions(view.table.learning_curves)
     ranked = sorted(best, key=lambda name: -(best[name].metrics["iid_AP_50_95"].mean or 0.0))
-    rows = [row for row in view.table.confusions if row.split == _SPLIT]
+    rows = [row for row in view.table.genus_confusions if row.split == _SPLIT]
     names = [name for name in ranked if any(row.architecture == name for row in rows)]
     if not names:
-        why = (
-            _NO_EVIDENCE
-            if view.table.without_evidence
-            else "Not shown: no specimen is misidentified."
-        )
-        return figures.blank(title, why)
+        why = "Not shown: no specimen is misidentified."
+        return figures.blank(title, _NO_EVIDENCE if view.table.without_evidence else why)
     chosen = [row for row in rows if row.architecture == names[0]]
-    genus = {row.species: row.genus for row in view.table.species}
-    scored: dict[str, int] = defaultdict(int)
-    for species in view.table.species:
-        if species.iid_n_specimens:
-            scored[species.genus] += species.iid_n_specimens
-    counts: dict[tuple[str, str], float] = defaultdict(float)
+    lost: dict[str, float] = {row.genus: 0.0 for row in view.table.species if row.iid_n_specimens}
+    scored = len(lost)
     for row in chosen:
-        counts[genus.get(row.true_species, "?"), genus.get(row.predicted_species, "?")] += row.n
-    lost = {name: sum(n for (true, _), n in counts.items() if true == name) for name in scored}
-    shown = sorted(scored, key=lambda name: (-lost[name], name))[:_MOST_GENERA]
-    shown = sorted(shown)
+        lost[row.true_genus] = lost.get(row.true_genus, 0.0) + row.n
+    shown = sorted(sorted(lost, key=lambda name: (-lost[name], name))[:_MOST_GENERA])
     at = {name: i for i, name in enumerate(shown)}
     names_wide = max(figures.text_width(name, figures.SMALL) for name in shown) + 0.1
     left, between, side = names_wide + 0.2, 0.62, 1.05
@@ -195,7 +187,7 @@ def genera(view: View, title: str) -> Figure:
         tallest=tall + 4,
     )
     panel, right = page.axes[0]
-    _matrix(panel, counts, at, scored)
+    _matrix(panel, chosen, at)
     panel.set_xticks(range(len(shown)), shown, rotation=90, fontstyle="italic")
     panel.set_yticks(range(len(shown)), shown, fontstyle="italic")
     panel.set_xlabel("genus of the predicted species")
@@ -234,21 +226,18 @@ def genera(view: View, title: str) -> Figure:
         "chance (wrong species drawn at random from the predicted ones), each architecture's best "
         "condition; bar: 95 % interval over species; dashed: chance."
     )
-    if len(scored) > len(shown):
-        note += f" The {len(shown)} of {len(scored)} genera that lose the most specimens."
+    if scored > len(shown):
+        note += f" The {len(shown)} of {scored} genera that lose the most specimens."
     return page.headings(title, [full, outline], note, lines=False)
 
 
-def _matrix(
-    panel: Axes, counts: dict[tuple[str, str], float], at: dict[str, int], scored: dict[str, int]
-) -> None:
+def _matrix(panel: Axes, rows: Sequence[GenusConfusionRow], at: dict[str, int]) -> None:
     squares = []
-    for (true, predicted), n in sorted(counts.items()):
-        if true in at and predicted in at and n > 0:
-            side = 0.94 * min(1.0, (n / scored[true] / 0.3) ** 0.5)
-            squares.append(
-                figures.Rectangle((at[predicted] - side / 2, at[true] - side / 2), side, side)
-            )
+    for row in rows:
+        if row.true_genus in at and row.predicted_genus in at:
+            side = 0.94 * min(1.0, (row.share / _FULL) ** 0.5)
+            x, y = at[row.predicted_genus] - side / 2, at[row.true_genus] - side / 2
+            squares.append(figures.Rectangle((x, y), side, side))
     panel.add_collection(
         PatchCollection(squares, facecolor=figures.INK, edgecolor="none", label="confusions")
     )
