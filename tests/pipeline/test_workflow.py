@@ -589,7 +589,7 @@ def test_a_manually_restored_summary_is_rejected_with_the_command_to_run(sweep):
     old = [path.read_bytes() for path in files]
     edit_unseen(sweep.predictions(model))
     output = sweep.run(f"results/models/{model}/{model}_summary.json")
-    assert "removed results/aggregated/aggregated.json and 25 more: inputs, options" in output
+    assert "removed results/aggregated/aggregated.json and 26 more: inputs, options" in output
     assert not (sweep.folder / "results/aggregated/aggregated.json").exists()
     files[0].write_bytes(old[0])
     output = sweep.run("tables", ok=False)
@@ -666,7 +666,7 @@ def test_the_state_of_an_earlier_version_leads_to_a_rerun(sweep):
         (state / name).write_text("{}")
     assert sweep.planned() == BEHIND_THE_INDEX
     output = sweep.run("tables")
-    assert "removed results/aggregated/aggregated.json and 25 more: no record of" in output
+    assert "removed results/aggregated/aggregated.json and 26 more: no record of" in output
     assert {name: data for name, data in sweep.tables().items() if name in good} == good
     assert sweep.planned("tables") == NOTHING
 
