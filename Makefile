@@ -33,7 +33,8 @@ demo: setup ## run a sweep of 153 models on synthetic data, from demo/ into resu
 	@grep -qs '"complete": true' demo/synthetic.json \
 	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --detections-per-specimen 14
 	$(DEMO) --quiet rules host
-	@printf '\n%s\n%s\n' "Report:    results/aggregated/report.md (plots: results/plots/)" \
+	@printf '\n%s\n%s\n%s\n' "Page:      results/report.html" \
+	  "Report:    results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"
 
 tutorial: setup ## run the commands of docs/tutorial.md, from a benchmark to a report, in tutorial/
@@ -41,7 +42,7 @@ tutorial: setup ## run the commands of docs/tutorial.md, from a benchmark to a r
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail <(sed -n '/^```bash/,/^```/{/^```/!p;}' docs/tutorial.md)
 
 test: setup ## run all tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
 
 test-fast: setup ## run the fast tests: no workflow, no comparison with other evaluators (1 minute)
 	$(BIN)/python -m pytest -n auto -m "not workflow and not parity and not slow"
@@ -49,7 +50,7 @@ test-fast: setup ## run the fast tests: no workflow, no comparison with other ev
 test-deep: setup ## run only the property tests, with 10,000 examples each
 	HYPOTHESIS_EXAMPLES=10000 $(BIN)/python -m pytest -n auto
 
-.PHONY: test-slurm test-report test-matrix
+.PHONY: test-slurm test-report test-gallery test-matrix
 test-matrix: setup ## test the workflow with the lowest and the newest Snakemake, on each Python installed
 	$(BIN)/python tests/matrix/run.py
 
@@ -57,9 +58,14 @@ test-slurm: setup ## run a sweep on a real Slurm on this host (requires root; in
 	.ci/debian-packages slurm-wlm munge
 	$(BIN)/python tests/slurm/run.py
 
-test-report: setup ## test Snakemake's report of a sweep in a browser (installs Chromium)
+test-report: setup ## test Snakemake's report and the page of a sweep in a browser (installs Chromium)
 	.ci/debian-packages chromium
 	$(BIN)/python tests/browser/report_page.py
+	$(BIN)/python tests/browser/sweep_page.py
+
+test-gallery: setup ## test the gallery of failures in a browser (installs Chromium)
+	.ci/debian-packages chromium
+	$(BIN)/python tests/browser/gallery_page.py
 
 lint: setup ## run ruff, mypy, import-linter, codespell, snakefmt, snakemake --lint and zizmor
 	$(BIN)/ruff check .

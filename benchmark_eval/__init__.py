@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from benchmark_eval.results.frames import read_summary
     from benchmark_eval.scoring.evaluate import evaluate_to_files, run_evaluation
     from benchmark_eval.sweep.aggregation import aggregate
+    from benchmark_eval.sweep.compare import compare
     from benchmark_eval.sweep.frames import read_aggregated
     from benchmark_eval.synthetic.tree import make_synthetic
     from benchmark_eval.training.subsets import write_subsets
@@ -35,6 +36,7 @@ __all__ = [  # noqa: RUF022 - the order of the API page
     "load_benchmark",
     "read_predictions",
     "aggregate",
+    "compare",
     "read_summary",
     "read_aggregated",
     "convert_annotations",
@@ -55,6 +57,7 @@ _MODULES = {
     "load_benchmark": "inputs.benchmark_reader",
     "read_predictions": "inputs.predictions",
     "aggregate": "sweep.aggregation",
+    "compare": "sweep.compare",
     "read_summary": "results.frames",
     "read_aggregated": "sweep.frames",
     "convert_annotations": "formats.conversion",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 ANNOTATIONS = Path("detection") / "annotations_coco"
+IMAGES = Path("detection") / "images"
+"""Folder with one subfolder of image files per split."""
 KNOWN_SPLITS = ("iid_test", "inat_test", "semantic_ood", "train")
 TEST_SPLITS = ("iid_test", "inat_test", "semantic_ood")
 """The splits that models are scored on, in table order."""

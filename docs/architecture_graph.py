@@ -18,8 +18,9 @@ TARGET = ROOT / "docs/architecture.svg"
 PACKAGE = "benchmark_eval"
 # horizontal centre of each room; a new room needs an entry
 COLUMNS = {
-    "cli": 330, "check": 150, "pipeline": 290, "report": 290, "scoring": 110, "sweep": 290,
-    "synthetic": 470, "results": 110, "training": 290, "formats": 470, "inputs": 290, "voc": 470,
+    "cli": 330, "check": 150, "pipeline": 290, "report": 290, "gallery": 110,
+    "scoring": 110, "sweep": 290, "synthetic": 470, "results": 110, "training": 290,
+    "formats": 470, "inputs": 290, "voc": 470,
     "core": 380, "protocol": 200,
 }  # fmt: skip
 WIDTH, HEIGHT, ROW = 110, 34, 74

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import secrets
+import signal
 from collections import Counter
 
 import pytest
@@ -17,6 +18,8 @@ DEEP = "HYPOTHESIS_EXAMPLES"
 
 
 def pytest_configure():
+    # a shell starts background jobs with SIGINT ignored, which tests of Ctrl-C would inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # set before xdist starts its workers, so that all of them inherit the same seed
     os.environ.setdefault(PARITY_SEED, str(10**6 + secrets.randbelow(10**9)))
 

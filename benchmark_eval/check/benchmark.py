@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmark_eval.core.csv_text import csv_records
 from benchmark_eval.core.duplicate_keys import duplicates_in_coco
 from benchmark_eval.core.json_values import plain_json, show
-from benchmark_eval.core.problems import Problem, Problems
-from benchmark_eval.core.safe_read import absent, file_sha256, read_input, unreadable
-from benchmark_eval.core.text import counted, some_of
+from benchmark_eval.core.problems import Problem
+from benchmark_eval.core.safe_read import absent, file_sha256, read_input
+from benchmark_eval.core.text import counted, nfc, some_of
 from benchmark_eval.inputs.benchmark import is_stray
 from benchmark_eval.inputs.benchmark_reader import Survey
 from benchmark_eval.inputs.coco_annotations import RawSplit
+from benchmark_eval.inputs.extra_columns import extra_fields, optional_table
 from benchmark_eval.protocol import (
     ANNOTATIONS,
     FILE_LIST,
@@ -47,6 +47,9 @@ _DIGEST_COLUMNS = ("sha256", "sha-256", "sha_256", "sha256_digest", "digest", "c
 
 class _Image(msgspec.Struct):
     id: Any = None
+    file_name: Any = None
+    width: Any = None
+    height: Any = None
     source_image_uuid: Any = None
     license_name: Any = None
 
@@ -67,6 +70,7 @@ def benchmark_findings(directory: Path, survey: Survey) -> Iterator[Problem]:
     origins = dict(_origins(directory, survey.raws, duplicates))
     yield from duplicates
     yield from _shared_origins(origins)
+    yield from _shared_file_names(origins)
     yield from _listed_files(directory, survey)
     for raw in survey.raws:
         yield from _image_sizes(raw)
@@ -99,17 +103,10 @@ def _origins(
     for raw in raws:
         try:
             data = read_input(directory / raw.file)
-            yield raw.file, _decoded(data)
+            yield raw.file, extra_fields(data, _Origins)
             duplicates += _repeated_keys(data, raw)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # reported by the reader of the annotations
-
-
-def _decoded(data: bytes) -> _Origins:
-    try:
-        return msgspec.json.decode(data, type=_Origins)
-    except msgspec.DecodeError:  # NaN or a byte order mark, which only a tolerant reader accepts
-        return msgspec.convert(plain_json(data.removeprefix(b"\xef\xbb\xbf")), type=_Origins)
 
 
 def _repeated_keys(data: bytes, raw: RawSplit) -> Iterator[Problem]:
@@ -164,9 +161,45 @@ def _shared_origins(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
             )
 
 
+def _shared_file_names(origins: Mapping[str, _Origins]) -> Iterator[Problem]:
+    """Images of equal name and size in two splits that have no common ``source_image_uuid``.
+
+    Names that are only a number are not compared: they usually count the images of each split.
+    """
+    for (first, one), (second, other) in itertools.combinations(origins.items(), 2):
+        known = {_name_and_size(image): image for image in reversed(one.images)}
+        shared = [
+            image
+            for image in other.images
+            if isinstance(image.file_name, str)
+            and not PurePosixPath(image.file_name).stem.isdigit()
+            and (twin := known.get(_name_and_size(image))) is not None
+            and (
+                image.source_image_uuid is None or image.source_image_uuid != twin.source_image_uuid
+            )
+        ]
+        if shared:
+            names = some_of([f"{image.file_name!r}" for image in shared], _SHOWN)
+            yield Problem(
+                "file-name-in-two-splits",
+                second,
+                f"{counted(len(shared), 'image')} with the name and size of an image of {first}: "
+                f"{names}",
+                "images that are in one split only",
+                f"image {shared[0].id}",
+                "file_name",
+                "overlapping splits: models would be tested on training data; or different "
+                "photographs with equal names",
+            )
+
+
+def _name_and_size(image: _Image) -> tuple[str, ...]:
+    return (nfc(str(image.file_name)), str(image.width), str(image.height))
+
+
 def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
     """Files whose digest differs from MANIFEST.csv. Images are not read."""
-    rows, problems = _table(directory, FILE_LIST)
+    rows, problems = optional_table(directory, FILE_LIST)
     yield from problems
     if rows is None:
         return
@@ -225,32 +258,6 @@ def _digest(path: Path) -> str | None:
         return file_sha256(path)
     except OSError:
         return None
-
-
-def _table(
-    directory: Path, file: str
-) -> tuple[list[tuple[int, dict[str, str]]] | None, list[Problem]]:
-    """The rows of an optional CSV file with their lines, short ones padded with blanks.
-
-    None if the file does not exist or cannot be read, and its problems.
-    """
-    problems = Problems(file)
-    path = directory / file
-    try:
-        text = read_input(path).decode("utf-8-sig", errors="replace")
-    except OSError as error:
-        if not isinstance(error, FileNotFoundError) or path.is_symlink():
-            problems.extend([unreadable(file, error)])
-        return None, problems.all()
-    records = csv_records(text, problems)
-    if records is None:
-        return None, problems.all()
-    header = records[0][1] if records else []
-    rows = [
-        (line, dict(itertools.zip_longest(header, cells[: len(header)], fillvalue="")))
-        for line, cells in records[1:]
-    ]
-    return rows, []
 
 
 def _image_sizes(raw: RawSplit) -> Iterator[Problem]:
@@ -389,7 +396,7 @@ def _ranks(taxonomy: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
 
 def _licences(directory: Path, origins: Mapping[str, _Origins]) -> Iterator[Problem]:
     """Images without a licence, or whose licence differs from their annotation file."""
-    numbered, problems = _table(directory, LICENCES)
+    numbered, problems = optional_table(directory, LICENCES)
     yield from problems
     if numbered is None:
         return

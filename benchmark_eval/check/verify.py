@@ -32,6 +32,7 @@ from benchmark_eval.inputs.benchmark_index import open_benchmark
 from benchmark_eval.inputs.config import Config, read_config
 from benchmark_eval.inputs.manifest import read_manifest
 from benchmark_eval.inputs.prediction_files import find_prediction_files
+from benchmark_eval.report.page.file import PAGE, foreign_page
 from benchmark_eval.results.detections_csv import ALL_COLUMNS
 from benchmark_eval.results.evidence import SUFFIX as EVIDENCE
 from benchmark_eval.results.evidence import content_problems
@@ -57,9 +58,12 @@ class Verified:
         """All problems, in the order they were found."""
         return self.collected.all()
 
-    def compare(self, path: Path, expected: bytes, source: str) -> None:
-        """Compare a file with its ``expected`` bytes, which were computed from ``source``."""
-        data = read_or_report(path, self.collected)
+    def compare(self, path: Path, expected: bytes, source: str, *, page: bool = False) -> None:
+        """Compare a file with its ``expected`` bytes, which were computed from ``source``.
+
+        Only a ``page`` is expected to be HTML; elsewhere, that is a login page saved by mistake.
+        """
+        data = read_or_report(path, self.collected, text=not page)
         if data is None:
             return
         self.n_files += 1
@@ -158,13 +162,20 @@ def _verify(results: str | Path, config: Config | None, progress: Progress | Non
         _predictions(config, summaries, verified, progress)
     _require_last_run(root, verified)
     if tables is not None:
-        _tables(tables, eval_dir, digests, benchmark, config, verified)
+        table = _tables(tables, eval_dir, digests, benchmark, config, verified)
+        if table is not None:
+            _page(root, tables, table, eval_dir, verified)
     return verified
 
 
 def _require_last_run(root: Path, verified: Verified) -> None:
     """Report tables, plots and report that the last run of the workflow did not update."""
-    made = {"sweep": f"aggregated/{AGGREGATED}", "plots": "plots", "report": "aggregated/report.md"}
+    made = {
+        "sweep": f"aggregated/{AGGREGATED}",
+        "plots": "plots",
+        "report": "aggregated/report.md",
+        "page": PAGE,
+    }
     for part, name in made.items():
         problem = from_earlier_run(root, part, root / name) if (root / name).exists() else None
         if problem is not None:
@@ -345,14 +356,17 @@ def _tables(
     benchmark: Benchmark | None,
     config: Config | None,
     verified: Verified,
-) -> None:
-    """Compare the tables of the sweep with the summaries, and their CSV files and report."""
+) -> Aggregated | None:
+    """Compare the tables of the sweep with the summaries, and their CSV files and report.
+
+    Returns the tables; None if they cannot be read.
+    """
     path = folder / AGGREGATED
     try:
         table = load_tables(path)
     except InputError as error:
         verified.collected.extend(error.problems)
-        return
+        return None
     for model, recorded in table.inputs.summaries.items():
         if digests.get(model) != recorded:
             found = f"values from another summary of {model!r} (SHA-256 {recorded[:12]}...)"
@@ -370,6 +384,7 @@ def _tables(
         _aggregate_again(path, table, eval_dir, benchmark, config, verified)
     else:
         verified.compare(path, encode(table), "its own values")
+    return table
 
 
 def _report(folder: Path, table: Aggregated, verified: Verified) -> None:
@@ -387,6 +402,17 @@ def _report(folder: Path, table: Aggregated, verified: Verified) -> None:
     texts = {render(table, plot_format=kind).encode() for kind in ("svg", "png")}
     texts.add(render(table, plots=None).encode())
     verified.compare(path, text if text in texts else min(texts), AGGREGATED)
+
+
+def _page(root: Path, tables: Path, table: Aggregated, eval_dir: Path, verified: Verified) -> None:
+    """Compare the page of the workflow, which may be absent, with the tables."""
+    path = root / PAGE
+    if not path.is_file() or foreign_page(path):
+        return
+    from benchmark_eval.report.page.document import render
+
+    text = render(table, folder=root, tables_dir=tables, eval_dir=eval_dir)
+    verified.compare(path, text.encode(), AGGREGATED, page=True)
 
 
 def _aggregate_again(

@@ -16,13 +16,16 @@ from benchmark_eval.core.text import visible
 FORMAT_NAMES = (
     "coco-results",
     "detectron2",
+    "mmdetection",
     "ultralytics-json",
+    "ultralytics-results",
     "yolo",
     "huggingface",
     "coco",
     "voc-xml",
     "darkflow",
     "xyxy-text",
+    "xywh-text",
 )
 """The keys of ``benchmark_eval.formats.FORMATS``, repeated to keep --help fast."""
 PIXELS = ("edges", "inclusive", "voc")
@@ -44,7 +47,7 @@ _PATH = click.Path(path_type=Path)
     "--from",
     "from_format",
     type=click.Choice(FORMAT_NAMES),
-    help="Format of SOURCE. Detected from its content if not given.",
+    help="Format of SOURCE. Guessed from its content, and stated in the report, if not given.",
 )
 @click.option(
     "--benchmark-dir",
@@ -70,7 +73,21 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--yes", is_flag=True, help="Accept the inferred number of the first class.")
 @click.option(
-    "--class-ids", is_flag=True, help="Class numbers in SOURCE are the benchmark's category ids."
+    "--class-ids",
+    is_flag=True,
+    help="Class numbers in SOURCE are category ids: those of the --names file (COCO, id2label) or, "
+    "without it, the benchmark's.",
+)
+@click.option(
+    "--class-positions",
+    is_flag=True,
+    help="Class numbers in SOURCE count the names from --first-class, whatever numbers the --names "
+    "file states.",
+)
+@click.option(
+    "--image-numbers",
+    type=click.Choice(["ids", "names"]),
+    help="A number in place of an image is its id, or the number in its file name.",
 )
 @click.option(
     "--rename",
@@ -82,6 +99,12 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option(
     "--to-names", type=_PATH, help="Number the classes of TARGET in the order of this file."
+)
+@click.option(
+    "--images-only",
+    is_flag=True,
+    help="With --to coco: write the images of SOURCE and the categories of --to-names, without "
+    "annotations.",
 )
 @click.option(
     "--images-dir", type=_PATH, help="Folder of images, to read sizes and EXIF orientations."
@@ -118,7 +141,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--scores/--no-scores",
     default=None,
-    help="Whether lines of xyxy-text contain a confidence, if they are ambiguous.",
+    help="Whether lines of xyxy-text or xywh-text contain a confidence, if they are ambiguous.",
 )
 @force_option
 def command(

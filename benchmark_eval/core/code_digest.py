@@ -31,10 +31,12 @@ WITHOUT_EFFECT = (
     "core/records.py",
     "core/code_digest.py",
     "results/frames.py",
+    "sweep/compare.py",
     "sweep/frames.py",
+    "sweep/sides.py",
 )
 """Files of these packages that affect no result: wording of problems, handling of memory, which
-files may be replaced, results as DataFrames."""
+files may be replaced, results as DataFrames, comparisons outside the tables of a sweep."""
 BUNDLED = "bundled"
 """The folder of the package, in a wheel only, that contains the workflow."""
 SUFFIXES = (".py", ".json", ".mplstyle", ".html", ".css", ".js", ".svg")

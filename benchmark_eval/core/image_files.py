@@ -23,7 +23,9 @@ SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp",
 FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "BMP", "GIF")
 """Pillow's names of the formats that are opened; JPEG includes MPO."""
 EXPECTED = "a JPEG, PNG, TIFF, WebP, BMP or GIF image"
-_ORIENTATION = 0x0112
+ORIENTATION = 0x0112
+"""Number of the EXIF tag."""
+_DAMAGED = "a truncated or damaged file, or no image"
 _FOREIGN = (
     (0, b"%!PS", "a PostScript file"),
     (0, b"\xc5\xd0\xd3\xc6", "a PostScript file"),
@@ -70,15 +72,31 @@ def open_image(path: str | Path, *, decoded: bool = True) -> Iterator[Image]:
 def exif_orientation(picture: Image) -> int | None:
     """The EXIF orientation, 1 to 8 (1 without one); None if it is not valid."""
     try:
-        value = picture.getexif().get(_ORIENTATION, 1)
+        value = picture.getexif().get(ORIENTATION, 1)
         return next((number for number in range(1, 9) if number == value), None)
     except Exception:  # damaged EXIF data raises exceptions of any type
         return None
 
 
+def as_rgb(picture: Image) -> Image:
+    """8-bit RGB; greyscale of more bits is stretched from its darkest to its brightest pixel."""
+    if picture.mode in {"I", "F"} or picture.mode.startswith("I;"):
+        import numpy as np
+        from PIL import Image
+
+        grey = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=0, neginf=0)
+        low, high = float(grey.min()), float(grey.max())
+        stretched = (grey - low) * (255 / (high - low)) if high > low else grey * 0
+        picture = Image.fromarray(stretched.round().astype(np.uint8))
+    return picture.convert("RGB")
+
+
 def unreadable_image(path: str | Path, error: Exception) -> tuple[str, str]:
-    """What was found in place of an image, and the likely cause, which may be unknown."""
-    from PIL import Image
+    """What was found in place of an image, and the likely cause, which may be unknown.
+
+    Neither contains the path.
+    """
+    from PIL import Image, UnidentifiedImageError
 
     if isinstance(error, Image.DecompressionBombError):
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
@@ -96,4 +114,6 @@ def unreadable_image(path: str | Path, error: Exception) -> tuple[str, str]:
         if start[offset:].lower().startswith(magic.lower()):
             return name, f"a file of another type that is named {Path(path).suffix}"
     what = " ".join(str(error).split())[:200] or type(error).__name__
-    return f"an unreadable image ({what})", "a truncated or damaged file, or no image"
+    if isinstance(error, UnidentifiedImageError):  # its text has the path
+        what = "of no known format"
+    return f"an unreadable image ({what})", _DAMAGED

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
+from statistics import NormalDist
 
 import msgspec
 
@@ -48,6 +49,7 @@ class Reason(StrEnum):
     FEW_SPECIES = "fewer than 3 species"
     SPECIES_LEFT_OUT = "more than 10 % of the species left out"
     IDENTICAL_RUNS = "seeds with the same prediction file"
+    OTHER_OPTIONS = "evaluated with other options"
     NO_VARIATION = "no variation"
     AT_BOUND = "exactly 0 or 1"
     FEW_IMAGES = "fewer than 10 images"
@@ -59,7 +61,6 @@ class Reason(StrEnum):
     ZERO_IN_FIELD = "the field mean is 0"
     NONE_OBSERVED = "none observed"
     NONE_EXPECTED = "none expected by chance"
-    NO_EVIDENCE = "no evidence files"
     ONE_SPECIES_DECIDES = "0 without one of the species"
     FEW_BUDGETS = "fewer than 2 budgets"
     NO_COMMON_COSTS = "no common range of costs"
@@ -110,10 +111,60 @@ UNDEFINED = Estimate(None, None, 0, None, None)
 
 @lru_cache(maxsize=4096)
 def t_quantile(degrees: float) -> float:
-    """The two-sided quantile of Student's t at ``LEVEL``; ``degrees`` need not be whole."""
-    from scipy.special import stdtrit
+    """The two-sided quantile of Student's t at ``LEVEL``; ``degrees`` need not be whole.
 
-    return float(stdtrit(degrees, (1 + LEVEL) / 2))
+    Not from scipy, whose import would take a tenth of the time of an evaluation. The relative
+    error is below 1e-11 (tests compare with scipy).
+    """
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    terms = (  # Cornish-Fisher expansion
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    t = math.fsum(term / degrees**power for power, term in enumerate(terms))
+    if degrees > 1000:
+        return t
+    for _ in range(100):  # Newton's method for log(tail) as a function of log(t)
+        tail = _t_tail(t, degrees)
+        step = math.log(tail / (1 - LEVEL)) * tail / (2 * t * _t_density(t, degrees))
+        t *= math.exp(step)
+        if abs(step) < 1e-14:
+            break
+    return t
+
+
+def _t_density(t: float, degrees: float) -> float:
+    """Density of Student's t."""
+    a = degrees / 2
+    scale = math.lgamma(a + 0.5) - math.lgamma(a) - math.log(math.pi * degrees) / 2
+    return math.exp(scale - (a + 0.5) * math.log1p(t * t / degrees))
+
+
+def _t_tail(t: float, degrees: float) -> float:
+    """P(|T| > t) of Student's t, by Lentz's method for the regularised incomplete beta function."""
+    a, b, x = degrees / 2, 0.5, degrees / (degrees + t * t)
+    upper = x > (a + 1) / (a + b + 2)
+    if upper:
+        a, b, x = b, a, t * t / (degrees + t * t)
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    front += a * math.log(x) + b * math.log1p(-x)
+    c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0))
+    value = d
+    for m in range(1, 1000):
+        for numerator in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1.0 / (1.0 + numerator * d)
+            c = 1.0 + numerator / c
+            value *= c * d
+        if abs(c * d - 1.0) < 1e-16:
+            break
+    part = math.exp(front) * value / a
+    return 1.0 - part if upper else part
 
 
 def t_degrees(quantile: float) -> float:

@@ -31,6 +31,7 @@ from typing import IO
 import msgspec
 
 from benchmark_eval.core.errors import UsageError
+from benchmark_eval.core.listing import listed, walked
 from benchmark_eval.core.locks import lock, wait_for_lock
 from benchmark_eval.core.safe_read import file_sha256, open_input, read_input
 from benchmark_eval.core.text import some_of
@@ -50,11 +51,12 @@ Digests = dict[str, tuple[str, ...]]
 class Listing:
     """Input files that a command finds by listing ``folder``: those that end in ``suffixes``.
 
-    Hidden files are never read. Subfolders are not searched.
+    Hidden files are never read. Subfolders are searched only with ``below``.
     """
 
     folder: Path
     suffixes: tuple[str, ...] = ("",)
+    below: bool = False
 
     def reads(self, name: str) -> bool:
         """Whether a file of this name in ``folder`` would be read."""
@@ -182,7 +184,9 @@ class Outputs:
                 _require_record(self.folder)
             self._made = _make_folder(self.folder)
             with _locked(self.folder) as proven:
-                self._hidden = Path(tempfile.mkdtemp(dir=self.folder, prefix=STAGE))
+                # the path is absolute or relative, depending on the version of Python
+                made = tempfile.mkdtemp(dir=self.folder, prefix=STAGE)
+                self._hidden = self.folder / Path(made).name
                 self._claim = (self._hidden / _CLAIM).open("wb")
                 lock(self._claim)
                 claimed = _Claim(socket.gethostname(), self._names)
@@ -500,8 +504,9 @@ class _Inputs:
                     continue
                 item = Listing(Path(item))  # noqa: PLW2901
             self._listings.append((_real(item.folder), _identity(item.folder), item))
-            with contextlib.suppress(OSError), os.scandir(item.folder) as entries:
-                read = [entry.path for entry in entries if item.reads(entry.name)]
+            with contextlib.suppress(OSError):
+                found = walked(item.folder) if item.below else listed(item.folder)
+                read = [path for path in found if item.reads(path.name)]
                 self._ids.update(filter(None, map(_identity, read)))
 
     def problem(self, path: Path, *, folder: bool = False) -> str | None:
@@ -510,8 +515,9 @@ class _Inputs:
             return "an input of this command"
         home = path if folder else path.parent
         real, identity = _real(home), _identity(home)
-        for listed, listed_identity, listing in self._listings:
-            same = real == listed or (identity is not None and identity == listed_identity)
+        for source, source_identity, listing in self._listings:
+            same = real == source or (identity is not None and identity == source_identity)
+            same |= listing.below and Path(real).is_relative_to(source)
             if same and (folder or listing.reads(path.name)):
                 kinds = " and ".join(suffix for suffix in listing.suffixes if suffix)
                 return f"a place in the input folder {listing.folder}, where every " + (

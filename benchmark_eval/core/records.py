@@ -13,8 +13,14 @@ from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import file_sha256, read_input
 
-FINGERPRINT_OF = {"index": "benchmark", "sweep": "sweep", "plots": "report", "report": "report"}
-"""The fingerprint of each set of results: the index, the tables (sweep), the plots, the report."""
+FINGERPRINT_OF = {
+    "index": "benchmark",
+    "sweep": "sweep",
+    "plots": "report",
+    "report": "report",
+    "page": "report",
+}
+"""The fingerprint of each set of results: index, tables (sweep), plots, report, page."""
 STATE = ".state"
 SUFFIX = ".made"
 UNPLANNED = "unplanned"
@@ -68,6 +74,23 @@ def edited(path: str | Path, digest: str | None, record: Path) -> Problem | None
     )
 
 
+def outdated_model(state: Path, model: str, path: Path, digest: str) -> Problem | None:
+    """A problem if the summary at ``path`` is outdated, or was edited since the workflow wrote it.
+
+    ``digest`` is that of the summary. None also if the workflow did not make it.
+    """
+    fingerprint, record = (state / "models" / f"{model}{end}" for end in (".json", SUFFIX))
+    try:
+        planned = read_input(fingerprint)
+    except OSError:
+        return None
+    try:
+        current = read_input(record).startswith(planned)
+    except OSError:
+        current = False
+    return edited(path, digest, record) if current else _earlier_run(path, fingerprint)
+
+
 def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
     """A problem if ``path`` was computed from other inputs than those that were last planned.
 
@@ -78,6 +101,10 @@ def from_earlier_run(results: Path, part: str, path: Path) -> Problem | None:
     fingerprint = state / f"{FINGERPRINT_OF[part]}.json"
     if not fingerprint.is_file() or current_record(state, part).exists():
         return None
+    return _earlier_run(path, fingerprint)
+
+
+def _earlier_run(path: Path, fingerprint: Path) -> Problem:
     return Problem(
         "earlier-run",
         str(path),

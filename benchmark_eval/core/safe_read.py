@@ -108,7 +108,10 @@ def absent(path: str | Path, otherwise: str = "no such file") -> str:
 
 
 def dead_link(path: str | Path) -> str:
-    """``a link to <target>, which does not exist``; empty if ``path`` has no such link."""
+    """``a link to <target>, which does not exist``; empty if ``path`` has no such link.
+
+    A link that points to itself, directly or through others, is named as such.
+    """
     path = Path(path)
     for part in (path, *path.parents):
         if not os.path.islink(part):  # noqa: PTH114  (false for a name with NUL)
@@ -117,11 +120,13 @@ def dead_link(path: str | Path) -> str:
             os.stat(part)  # noqa: PTH116
             return ""  # whatever is missing, it is not due to this link
         except FileNotFoundError:
-            target = os.readlink(part)  # noqa: PTH115
-            where = "" if part == path else f"{part}, "
-            return f"{where}a link to {target}, which does not exist"
-        except OSError:
-            return ""
+            lost = "which does not exist"
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                return ""
+            lost = "which leads back to the link itself"
+        where = "" if part == path else f"{part}, "
+        return f"{where}a link to {os.readlink(part)}, {lost}"  # noqa: PTH115
     return ""
 
 
@@ -130,8 +135,9 @@ def unreadable(
 ) -> Problem:
     """The problem of a file that cannot be opened or read; ``file`` is its name in messages."""
     found = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    if isinstance(error, FileNotFoundError) and error.filename is not None:
-        found = absent(os.fsdecode(error.filename), found)
+    lost = isinstance(error, FileNotFoundError) or getattr(error, "errno", None) == errno.ELOOP
+    if lost and getattr(error, "filename", None) is not None:
+        found = absent(os.fsdecode(getattr(error, "filename", "")), found)
     cause = getattr(error, "cause", "")
     return Problem("unreadable", str(file), found, expected, record, cause=cause)
 

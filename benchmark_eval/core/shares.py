@@ -114,7 +114,7 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     n_seeds, n_effective = found.shape[1], kish(n)
     correlation = spearman(f / n, n.astype(np.float64))
     by_seed = (found.sum(axis=0) / sizes.sum(axis=0)).tolist()
-    interval = _share_interval(f.tolist(), n.tolist(), by_seed, n_images)
+    interval = share_interval(f.tolist(), n.tolist(), by_seed, n_images)
     if interval.no_verdict is None:
         if n_effective < MIN_EFFECTIVE_SPECIES:
             interval = replace(interval, no_verdict=Reason.FEW_EFFECTIVE_SPECIES)
@@ -135,10 +135,25 @@ def pooled_share(found: Ints, annotated: Ints, n_images: int | None = None) -> P
     )
 
 
-def _share_interval(
+def share_interval(
     found: list[int], sizes: list[int], by_seed: list[float], n_images: int | None
 ) -> Interval:
-    """The interval from the counts of each species (sums over seeds) and the seeds' shares."""
+    """The interval of ``pooled_share`` from counts.
+
+    Parameters
+    ----------
+    found, sizes
+        Specimens in the numerator and denominator of each species, summed over seeds; no size is 0.
+    by_seed
+        The pooled share of each seed.
+    n_images
+        As for ``pooled_share``.
+
+    Returns
+    -------
+    Interval
+        As in ``pooled_share``, without the reasons that depend on the effective number of species.
+    """
     total, r = sum(sizes), len(by_seed)
     share = sum(found) / total
     result = Interval(
@@ -265,7 +280,14 @@ def species_bootstrap(found: Ints, sizes: Ints) -> tuple[float, float] | None:
     if len(sizes) < MIN_SPECIES:
         return None
     draws = species_draws(len(sizes))
-    return percentile_interval((draws @ found) / (draws @ sizes))
+    return percentile_interval((draws @ found) / _drawn_sizes(tuple(sizes.tolist())))
+
+
+@lru_cache(maxsize=256)  # the conditions of a sweep share their sizes
+def _drawn_sizes(sizes: tuple[int, ...]) -> Floats:
+    """The specimens of each bootstrap draw, (draws,)."""
+    drawn: Floats = species_draws(len(sizes)) @ np.array(sizes, np.float64)
+    return drawn
 
 
 def percentile_interval(values: Floats) -> tuple[float, float]:
@@ -297,7 +319,10 @@ def spearman(x: Floats, y: Floats) -> float | None:
 
 def _mid_ranks(values: Floats) -> Floats:
     """Ranks from 1; equal values share the mean of their ranks."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: Floats = (last - (counts - 1) / 2)[group]
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    # the first place of each group of equal values, and the end
+    first = np.flatnonzero(np.r_[True, ascending[1:] != ascending[:-1], True])
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat((first[:-1] + 1 + first[1:]) / 2, np.diff(first))
     return ranks

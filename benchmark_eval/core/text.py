@@ -27,6 +27,11 @@ def visible(text: str) -> str:
     )
 
 
+def nfc(text: str) -> str:
+    """Text with composed characters (Unicode NFC); macOS decomposes those of file names."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A count with its noun: ``1 box``, ``1,200 boxes``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,9 +14,10 @@ import numpy as np
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.json_values import show
 from benchmark_eval.core.problems import Problems
-from benchmark_eval.formats.classes import resolve_classes
+from benchmark_eval.core.text import counted
+from benchmark_eval.formats.classes import Convention, resolve_classes
 from benchmark_eval.formats.images import Lookup, Reorientation, images_of, reorient_corners
-from benchmark_eval.formats.options import ClassNames, Options, Outside
+from benchmark_eval.formats.options import ImageNumbers, Options, Outside
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Images, clip, corners_and_size
 from benchmark_eval.voc.text import MAX_COORDINATE
 
@@ -27,6 +29,11 @@ _MAX_NORMALISED = 1.5
 """Upper bound on normalised coordinates; pixel coordinates exceed it in all but a few boxes."""
 _MIN_BOXES = 10
 _SMALL_IMAGE = 16
+_NEAR = 0.1
+"""Largest part of the shorter side by which boxes of a detector exceed their image ..."""
+_MOST = 0.9
+"""... and the part of boxes outside that a likely cause must explain."""
+_CANONICAL = re.compile("0|[1-9][0-9]{0,17}")
 
 
 @dataclass(slots=True)
@@ -35,21 +42,23 @@ class Parsed:
 
     A reader calls ``image`` for each image and ``add`` for each box. ``layout`` is the meaning of
     the four numbers of a box. ``one_file_each`` marks formats with one file per image.
-    ``integer_keys`` is the meaning of an integer in place of a file name: an image id, or a file
-    stem without its leading zeros. ``adjacent_names`` are class names found next to the source.
-    ``skipped`` counts content that the reader does not convert.
+    ``image_numbers`` is the meaning of an integer in place of a file name: the image's id, or the
+    number in its file name; None if the format does not define it. With ``text_numbers``, text such
+    as ``7`` may be such a number, too. ``convention`` is what the
+    format defines about class numbers. ``skipped`` counts content that the reader does not convert;
+    ``notes`` are the assumptions made.
     """
 
     layout: Layout
     one_file_each: bool = False
-    integer_keys: Literal["ids", "stems"] = "ids"
-    first_class: int | None = None
-    adjacent_names: ClassNames | None = None
-    class_ids: Mapping[str, int] | None = None
+    image_numbers: ImageNumbers | None = "ids"
+    text_numbers: bool = False
+    convention: Convention = field(default_factory=Convention)
     image_ids: list[int] | None = None
     record_word: str = "record"
     sizes: dict[int, tuple[float, float]] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
     image_rows: dict[str | int, int] = field(default_factory=dict)
     class_rows: dict[str | int, int] = field(default_factory=dict)
     where: list[str] = field(default_factory=list)
@@ -106,16 +115,10 @@ def assemble(
     before = len(problems)
     raw = _Raw(parsed, problems)
     counts = np.bincount(raw.label, minlength=len(parsed.class_rows)).tolist()
-    classes, class_rows = resolve_classes(
-        list(parsed.class_rows),
-        counts,
-        parsed.class_places,
-        options,
-        problems,
-        adjacent_names=parsed.adjacent_names,
-        first_class=parsed.first_class,
-        ids=parsed.class_ids,
+    classes, class_rows, note = resolve_classes(
+        list(parsed.class_rows), counts, parsed.class_places, options, problems, parsed.convention
     )
+    parsed.notes += [note] if note else []
     images, image_rows = _resolve_images(parsed, options, problems)
     image: Ints = image_rows[raw.image] if len(raw) else raw.image
     label: Ints = class_rows[raw.label] if len(raw) else raw.label
@@ -218,8 +221,7 @@ class _Raw:
                 over > OUTSIDE_PX,
                 "outside",
                 "a box inside its image",
-                cause="boxes of another or a resized image; if the model does not clip its boxes, "
-                "use --outside clip",
+                cause=_outside_cause(corners, sizes, over),
             )
         elif outside == "clip":
             out = over > 0
@@ -229,6 +231,28 @@ class _Raw:
             self.parsed.skipped["boxes entirely outside their image"] += dropped
             self.parsed.skipped["parts of boxes outside their image (clipped)"] += clipped
         return keep
+
+
+def _outside_cause(corners: Floats, sizes: Floats, over: Floats) -> str:
+    """The likely cause of boxes that extend ``over`` px beyond their image.
+
+    Clipping is the cure only for boxes that are mostly inside; it would hide any other mistake.
+    """
+    out = over > OUTSIDE_PX
+    corners, sizes, over = corners[out], sizes[out], over[out]
+    if not len(over):
+        return ""
+    near = over <= _NEAR * sizes.min(axis=1)
+    if near.mean() >= _MOST:
+        return "a model that does not clip its boxes; --outside clip clips them"
+    past_turned = np.maximum(-corners[:, :2], corners[:, 2:] - sizes[:, ::-1]).max(axis=1)
+    turned: Bools = np.logical_and(past_turned <= OUTSIDE_PX, sizes[:, 0] != sizes[:, 1])
+    if (turned | near).mean() >= _MOST:
+        return (
+            "they fit with width and height swapped: the boxes of an image in another EXIF "
+            "orientation; use --images-dir and --frame"
+        )
+    return "boxes of another or a resized image, or corners in place of width and height"
 
 
 def _check_pixels(corners: Floats, sizes: Floats, problems: Problems) -> None:
@@ -265,23 +289,21 @@ def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tup
         sizes = [parsed.sizes.get(row, (0.0, 0.0)) for row in range(len(keys))]
         _report_duplicates(names, "files" if parsed.one_file_each else "images", problems)
         return images_of(names, ids, sizes), np.arange(len(keys))
-    lookup = Lookup(options.images)
     rows = np.full(len(keys), -1, np.int64)
     taken: dict[int, str | int] = {}
+    before = len(problems)
+    finder = _ImageFinder(keys, parsed, options, problems)
+    if len(problems) > before:
+        return options.images, rows
     for at, key in enumerate(keys):
-        if isinstance(key, str):
-            found = lookup.find(key)
-        elif parsed.integer_keys == "ids":
-            found = lookup.find_id(key)
-        else:
-            found = lookup.find_number(key)
+        found = finder.find(key)
         where = f"image {key!r}"
         if len(found) > 1:
             candidates = ", ".join(options.images.names[row] for row in found[:3])
             what = f"{len(found)} matching images: {candidates}"
             problems.add("two-images", what, "exactly one matching image", record=where)
         elif not found:
-            cause = _unknown_image(key, lookup, parsed)
+            cause = _unknown_image(key, finder)
             problems.add("unknown-image", "no matching image", "an image of the split",
                          record=where, cause=cause)  # fmt: skip
         elif found[0] in taken:
@@ -290,6 +312,9 @@ def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tup
         else:
             rows[at] = found[0]
             taken[found[0]] = key
+    if finder.lookup.n_renamed:
+        n = counted(finder.lookup.n_renamed, "image name")
+        parsed.notes.append(f"{n} of a Roboflow export, matched by the original names")
     _compare_sizes(parsed, options.images, rows, problems)
     if parsed.one_file_each and not options.missing_is_empty:
         for row in sorted(set(range(len(options.images))) - taken.keys()):
@@ -304,23 +329,99 @@ def _resolve_images(parsed: Parsed, options: Options, problems: Problems) -> tup
     return options.images, rows
 
 
+_NUMBERS_ARE = {
+    "ids": "image numbers are ids of the annotation file",
+    "names": "image numbers are those of file names",
+}
+
+
+class _ImageFinder:
+    """Finds the image of each key of a source: a file name, an id, or the number in a file name."""
+
+    def __init__(
+        self, keys: Sequence[str | int], parsed: Parsed, options: Options, problems: Problems
+    ) -> None:
+        assert options.images is not None
+        self.lookup = Lookup(options.images)
+        self.numbers: dict[str | int, int] = {}
+        for key in keys:
+            if isinstance(key, int):
+                self.numbers[key] = key
+            elif parsed.text_numbers and _CANONICAL.fullmatch(key):
+                self.numbers[key] = int(key)
+        self.meaning: ImageNumbers | None = options.image_numbers
+        if self.numbers and self.meaning is None:
+            self.meaning = self._inferred(parsed, options, problems)
+        if self.numbers and self.meaning is not None:
+            parsed.notes.append(_NUMBERS_ARE[self.meaning])
+
+    def find(self, key: str | int) -> list[int]:
+        """Rows of the images of a key."""
+        if key not in self.numbers:
+            return self.lookup.find(str(key))
+        return self._by_id(key) if self.meaning == "ids" else self._by_name(key)
+
+    def _by_id(self, key: str | int) -> list[int]:
+        return self.lookup.find_id(self.numbers[key])
+
+    def _by_name(self, key: str | int) -> list[int]:
+        found = self.lookup.find(key) if isinstance(key, str) else []
+        return found or self.lookup.find_number(self.numbers[key])
+
+    def _inferred(
+        self, parsed: Parsed, options: Options, problems: Problems
+    ) -> ImageNumbers | None:
+        """The meaning of image numbers; None and a problem if both fit different images."""
+        images = self.lookup.images
+        rows = {key: (self._by_id(key), self._by_name(key)) for key in self.numbers}
+        differs = next((key for key, (by_id, by_name) in rows.items() if by_id != by_name), None)
+        fit_ids = all(by_id for by_id, _ in rows.values())
+        fit_names = all(by_name for _, by_name in rows.values())
+        defined = parsed.image_numbers
+        if differs is None or fit_ids != fit_names or not fit_ids:
+            if defined is None and fit_ids != fit_names:
+                return "ids" if fit_ids else "names"
+            return defined or "names"
+        by_id, by_name = (images.names[found[0]] for found in rows[differs])
+        if defined is not None and not options.guessed:
+            other = by_name if defined == "ids" else by_id
+            parsed.notes.append(
+                f"image numbers also fit the other reading ({differs} is {other!r}); "
+                "--image-numbers decides"
+            )
+            return defined
+        problems.add(
+            "two-readings",
+            f"{counted(len(rows), 'image number')}, which may be ids ({differs} is {by_id!r}) or "
+            f"numbers in file names ({differs} is {by_name!r})",
+            "one reading: --image-numbers ids or --image-numbers names",
+            field="image_id",
+        )
+        return None
+
+
 def _report_duplicates(names: list[str], what: str, problems: Problems) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             problems.add("two-images", f"{count} {what} named {name!r}", "unique names of images")
 
 
-def _unknown_image(key: str | int, lookup: Lookup, parsed: Parsed) -> str:
+def _unknown_image(key: str | int, finder: _ImageFinder) -> str:
     """Likely cause of an unknown image."""
-    if isinstance(key, int):
-        if parsed.integer_keys == "stems" and lookup.find_id(key):
-            return "an image id; Ultralytics writes file names, so use --from coco-results"
-        if parsed.integer_keys == "ids" and lookup.find_number(key):
+    lookup = finder.lookup
+    if key in finder.numbers:
+        number = finder.numbers[key]
+        if finder.meaning == "names" and lookup.find_id(number):
+            return (
+                "an image id; Ultralytics writes file names, so use --from coco-results or "
+                "--image-numbers ids"
+            )
+        if finder.meaning == "ids" and lookup.find_number(number):
             return (
                 "a file name without leading zeros, as written by Ultralytics; use --from "
-                "ultralytics-json"
+                "ultralytics-json or --image-numbers names"
             )
-    elif key.isdecimal() and lookup.find_id(int(key)):
+    elif str(key).isdecimal() and lookup.find_id(int(key)):
         return "an image id, not a file name"
     return "files of another split or another benchmark"
 

@@ -1,7 +1,11 @@
-"""COCO annotations: images, categories and boxes, including crowd regions."""
+"""COCO annotations: images, categories and boxes, including crowd regions.
+
+Annotations with a ``score`` are detections, as FiftyOne exports them.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ from benchmark_eval.core.duplicate_keys import cleared_by_keys, duplicates
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.classes import Convention
 from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, PixelRule
@@ -25,6 +30,9 @@ class _Image(msgspec.Struct):
     file_name: str
     width: float | None = None
     height: float | None = None
+    license: Any = None
+    license_name: Any = None
+    license_url: Any = None
 
 
 class _Category(msgspec.Struct):
@@ -38,13 +46,16 @@ class _Annotation(msgspec.Struct):
     category_id: Id
     bbox: tuple[float, float, float, float]
     iscrowd: int | bool = 0
+    score: float | None = None
     segmentation: Any = None
+    keypoints: Any = None
 
 
 class _Coco(msgspec.Struct):
     images: list[_Image]
     annotations: list[_Annotation]
     categories: list[_Category]
+    n_licences: int = 0
 
 
 _LISTS: dict[str, type[Any]] = {
@@ -67,6 +78,8 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
             found = f"a duplicate of image {image.id}, {image.file_name!r}"
             problems.add("two-images", found, "unique ids and file names")
             continue
+        if not (image.license is image.license_name is image.license_url is None):
+            parsed.skipped["licence fields of images"] += 1
         parsed.image_ids.append(image.id)
         row_of[image.id] = parsed.image(image.file_name)
         if image.width and image.height:
@@ -77,7 +90,8 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
             found = f"a duplicate of category {category.id}, {category.name!r}"
             problems.add("two-classes", found, "unique ids and names")
         names[category.id] = category.name
-    parsed.class_ids = {name: number for number, name in names.items()}
+    parsed.convention = Convention(ids={name: number for number, name in names.items()})
+    parsed.skipped["licences"] += coco.n_licences
     for note in coco.annotations:
         where = f"annotation {note.id}"
         if note.image_id not in row_of:
@@ -91,11 +105,12 @@ def read(path: Path, _options: Options, problems: Problems) -> Parsed:
                 row_of[note.image_id],
                 names[note.category_id],
                 note.bbox,
+                math.nan if note.score is None else note.score,
                 record=note.id,
                 ignored=bool(note.iscrowd),
             )
-            if note.segmentation is not None:
-                parsed.skipped["masks (segmentation)"] += 1
+            parsed.skipped["keypoints"] += bool(note.keypoints)
+            parsed.skipped["masks (segmentation)"] += json_files.is_mask(note.segmentation)
     parsed.record_word = "annotation"
     return parsed
 
@@ -121,9 +136,17 @@ def _typed_parts(data: bytes) -> dict[str, Any] | None:
         return None
     if not cleared_by_keys(data, dict.fromkeys(_LISTS, 1)):
         return None
-    parts = {name: json_files.decode_records(bytes(sections[name]), kind)
-             for name, kind in _LISTS.items()}  # fmt: skip
-    return None if None in parts.values() else parts
+    if not _LISTS.keys() <= sections.keys():
+        return None
+    parts: dict[str, Any] = {
+        name: json_files.decode_records(bytes(sections[name]), kind)
+        for name, kind in _LISTS.items()
+    }
+    if None in parts.values():
+        return None
+    with contextlib.suppress(msgspec.DecodeError):
+        parts["n_licences"] = len(msgspec.json.decode(sections.get("licenses", b"[]"), type=list))
+    return parts
 
 
 def _checked_parts(tree: dict[str, Any], problems: Problems) -> dict[str, Any]:
@@ -142,6 +165,8 @@ def _checked_parts(tree: dict[str, Any], problems: Problems) -> dict[str, Any]:
             for at, entry in enumerate(entries)
         )
         parts[name] = [entry for entry in made if entry is not None]
+    licences = tree.get("licenses")
+    parts["n_licences"] = len(licences) if isinstance(licences, list) else 0
     return parts
 
 
@@ -161,6 +186,7 @@ def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
         boxes.image.tolist(),
         boxes.label.tolist(),
         boxes.xywh.tolist(),
+        boxes.score.tolist(),
         boxes.ignored.tolist(),
         strict=True,
     )
@@ -175,7 +201,8 @@ def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:
                 "area": box[2] * box[3],
                 "iscrowd": int(crowd),
             }
-            for at, (row, label, box, crowd) in enumerate(columns, start=1)
+            | ({} if math.isnan(score) else {"score": score})
+            for at, (row, label, box, score, crowd) in enumerate(columns, start=1)
         ],
         "categories": [
             {"id": number, "name": name}

@@ -16,6 +16,7 @@ from benchmark_eval.core.json_values import as_id
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
+from benchmark_eval.formats.classes import Convention
 from benchmark_eval.formats.json_files import Id
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
@@ -44,7 +45,7 @@ class _Detection(msgspec.Struct, gc=False):
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read results; integer image ids are the benchmark's, strings are file names."""
-    return read_list(path, Parsed("xywh"), problems)
+    return read_list(path, Parsed("xywh", convention=Convention(stated_by=("coco",))), problems)
 
 
 def read_list(path: Path, parsed: Parsed, problems: Problems) -> Parsed:
@@ -56,9 +57,9 @@ def read_list(path: Path, parsed: Parsed, problems: Problems) -> Parsed:
         if label is None or key is None:
             continue
         parsed.add(parsed.image(key), label, entry.bbox, entry.score, record=at)
-        if entry.segmentation is not None:
+        if json_files.is_mask(entry.segmentation):
             parsed.skipped["masks (segmentation)"] += 1
-        if entry.keypoints is not None:
+        if entry.keypoints:
             parsed.skipped["keypoints"] += 1
     return parsed
 

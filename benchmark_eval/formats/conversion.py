@@ -18,18 +18,19 @@ from benchmark_eval.core.outputs import Input, Listing, claim, new_folder
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent
 from benchmark_eval.core.text import counted, visible
-from benchmark_eval.formats.assembling import assemble
+from benchmark_eval.formats.assembling import Parsed, assemble
 from benchmark_eval.formats.classes import UNWRITABLE, read_class_names
-from benchmark_eval.formats.detection import detect_format
+from benchmark_eval.formats.detection import Guess, guess_format
 from benchmark_eval.formats.images import (
     folder_images,
     read_image_headers,
     resolve_frames,
     split_images,
 )
-from benchmark_eval.formats.options import ClassNames, Frame, Options, Outside
+from benchmark_eval.formats.options import ClassNames, Frame, ImageNumbers, Options, Outside
 from benchmark_eval.formats.registry import BENCHMARK, FORMATS, Format
 from benchmark_eval.formats.table import UNKNOWN, BoxTable, Classes, PixelRule
+from benchmark_eval.formats.text_files import label_files
 from benchmark_eval.formats.yolo import CLASSES
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 from benchmark_eval.inputs.input_files import benchmark_inputs
@@ -37,6 +38,8 @@ from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 from benchmark_eval.voc.text import class_name
 
 CONFIDENCES = "confidences"
+BOXES = "boxes (images only)"
+NO_CLASS = "classes without boxes that the benchmark does not have"
 IGNORED = "crowd or difficult boxes"
 SIZES = "image sizes"
 IDS = "image ids"
@@ -91,11 +94,28 @@ def read_boxes(
     in ``frame`` are transformed to the frame of the benchmark's annotations (``to_frame`` if their
     sizes do not determine it). Raises InputError with every problem.
     """
+    boxes, parsed = _read(
+        source, format_name, options, images_dir=images_dir, frame=frame, to_frame=to_frame
+    )
+    return boxes, parsed.skipped
+
+
+def _read(
+    source: str | Path,
+    format_name: str,
+    options: Options,
+    *,
+    images_dir: str | Path | None,
+    frame: Frame | None,
+    to_frame: Frame | None,
+) -> tuple[BoxTable, Parsed]:
+    """Read ``source`` into columns; also returns what its reader skipped and assumed."""
     path = Path(source)
     source_format = _format(format_name)
     if not path.exists():
         raise UsageError(f"{path}: {absent(path, 'no such file or folder')}")
-    if path.is_dir() != (source_format.container == "folder"):
+    kind = "folder" if path.is_dir() else "file"
+    if kind not in (source_format.container, source_format.also_reads):
         what = "a folder" if path.is_dir() else "a file"
         expected = f"a {source_format.container} of {source_format.label}"
         raise UsageError(f"{path}: found {what}; expected {expected}")
@@ -118,7 +138,8 @@ def read_boxes(
     boxes = assemble(parsed, options, problems, reorientation) if readable else None
     if boxes is None or problems:
         raise InputError(problems.all())
-    return boxes, parsed.skipped + Counter({ORIENTATIONS: n_invalid})
+    parsed.skipped[ORIENTATIONS] += n_invalid
+    return boxes, parsed
 
 
 def write_boxes(
@@ -193,7 +214,7 @@ def _fit_to_format(
     lost: Counter[str] = Counter()
     if not target.supports("scores") and boxes.scored:
         lost[CONFIDENCES] = len(boxes)
-    as_detections = target.supports("scores") and boxes.scored
+    as_detections = boxes.scored and not target.supports("ignored detections")
     if boxes.ignored.any() and (as_detections or not target.supports("ignored")):
         lost[IGNORED] = int(boxes.ignored.sum())
         boxes = boxes.rows(~boxes.ignored)
@@ -206,6 +227,8 @@ def _fit_to_format(
         )
     if problems:
         raise InputError(problems.all())
+    if target.supports("image ids"):
+        boxes, lost[NO_CLASS] = _with_known_classes(boxes)
     images = boxes.images
     if not target.supports("sizes"):
         lost[SIZES] = int((~np.isnan(images.sizes).any(axis=1)).sum())
@@ -216,6 +239,20 @@ def _fit_to_format(
     if not target.supports("empty images"):
         lost[EMPTY] = len(images) - len(np.unique(boxes.image))
     return boxes, {what: n for what, n in lost.items() if n}
+
+
+def _with_known_classes(boxes: BoxTable) -> tuple[BoxTable, int]:
+    """The boxes without unused classes that have no id, if all other classes have one.
+
+    Otherwise such a class, of a model or of Roboflow, would cost all others their ids.
+    """
+    known = boxes.classes.ids != UNKNOWN
+    if known.all() or not known.any() or not known[boxes.label].all():
+        return boxes, 0
+    names = tuple(name for name, keep in zip(boxes.classes.names, known, strict=True) if keep)
+    row = np.cumsum(known) - 1
+    classes = Classes(names, boxes.classes.ids[known])
+    return replace(boxes, classes=classes, label=row[boxes.label]), int((~known).sum())
 
 
 def _check_fit(boxes: BoxTable, target: Format, problems: Problems) -> None:
@@ -276,6 +313,9 @@ def convert_annotations(
     outside: Outside = "error",
     missing_is_empty: bool = False,
     scores: bool | None = None,
+    class_positions: bool = False,
+    image_numbers: ImageNumbers | None = None,
+    images_only: bool = False,
     confirm: Callable[[str], bool] | None = None,
     force: bool = False,
 ) -> list[Report]:
@@ -302,7 +342,8 @@ def convert_annotations(
     first_class : int, optional
         Number of the first class in ``source``, 0 or 1.
     class_ids : bool, default False
-        If True, class numbers in ``source`` are the benchmark's category ids.
+        If True, class numbers in ``source`` are those that ``names`` states (the ids of a COCO
+        file, the keys of ``id2label``) or, without ``names``, the benchmark's category ids.
     rename : mapping of str to str, optional
         New names of classes.
     to_names : str or Path, optional
@@ -320,6 +361,15 @@ def convert_annotations(
         If True, an image without a file of its own has no boxes.
     scores : bool, optional
         Whether the boxes of ``source`` have a confidence; detected if not given.
+    class_positions : bool, default False
+        If True, class numbers in ``source`` are positions in the list of ``names``, counted from
+        ``first_class``, whatever numbers ``names`` states.
+    image_numbers : {"ids", "names"}, optional
+        Whether a number in place of an image is the image's id or the number in its file name
+        (7 for ``007.jpg``); by default what the format defines.
+    images_only : bool, default False
+        If True, write a COCO file with the images of ``source`` and the categories of
+        ``to_names``, without annotations: the input of a framework that only predicts.
     confirm : callable, optional
         Called with a question before an inferred first class is used; the conversion stops if it
         returns False.
@@ -360,19 +410,36 @@ def convert_annotations(
     >>> folder.cleanup()
     """
     split_names: Sequence[str | None] = [splits] if isinstance(splits, str) else splits or [None]
-    _check_usage(to_format, benchmark_dir, split_names, images_dir, frame, str(source))
+    _check_usage(to_format, benchmark_dir, split_names, images_dir, frame or to_frame, str(source))
+    if images_only and to_format != "coco":
+        raise UsageError("images_only requires to_format='coco'")
+    given = {
+        "names": names is not None,
+        "first_class": first_class is not None,
+        "class_ids": class_ids,
+        "class_positions": class_positions,
+        "image_numbers": image_numbers is not None,
+        "to_names": to_names is not None,
+        "pixels": pixels != "edges",
+        "to_pixels": to_pixels is not None,
+        "missing_is_empty": missing_is_empty,
+        "scores": scores is not None,
+    }
     if to_format == BENCHMARK:
         targets = [Path(target) / f"{split}_predictions.json" for split in split_names]
     else:
         targets = [Path(target)]
-    inputs = _inputs(source, split_names, images_dir, benchmark_dir, names, to_names)
     target_format = _format("coco-results" if to_format == BENCHMARK else to_format)
+    suffix = target_format.suffix
+    inputs = _inputs(source, split_names, images_dir, benchmark_dir, suffix, names, to_names)
     with _prepared(targets, target_format, inputs, force=force) as places:
         categories = None if benchmark_dir is None else load_benchmark(benchmark_dir).categories
         options = Options(
             names=None if names is None else read_class_names(names),
             first_class=first_class,
             numbers_are_ids=class_ids,
+            class_positions=class_positions,
+            image_numbers=image_numbers,
             rename=rename or {},
             categories=categories,
             pixels=pixels,
@@ -389,7 +456,14 @@ def convert_annotations(
             images = None
             if split is not None and benchmark_dir is not None:
                 images = split_images(benchmark_dir, split)
-            job = _Job(to_format, out, from_format or detect_format(path))
+            guess = None if from_format else guess_format(path)
+            job = _Job(to_format, out, guess.name if guess else str(from_format), guess)
+            _check_effects(
+                [name for name, is_given in given.items() if is_given],
+                job,
+                matched=images is not None or images_dir is not None,
+                images_only=images_only,
+            )
             try:
                 job.read(
                     path,
@@ -398,10 +472,12 @@ def convert_annotations(
                     frame=frame,
                     to_frame=to_frame,
                 )
-                if order is not None:
+                if images_only:
+                    job.keep_images(order)
+                elif order is not None:
                     job.boxes = reordered(job.boxes, order)
             except InputError as error:
-                problems.extend(error.problems)
+                problems.extend(map(guess.explained, error.problems) if guess else error.problems)
             jobs.append(job)
         if problems:
             raise InputError(problems.all())
@@ -413,15 +489,24 @@ def _inputs(
     splits: Sequence[str | None],
     images_dir: str | Path | None,
     benchmark_dir: str | Path | None,
+    suffix: str,
     *others: str | Path | None,
 ) -> list[Input]:
-    """The files that a conversion reads, which its target must not replace."""
+    """The files that a conversion reads, which its target must not replace.
+
+    If the source has files with the ``suffix`` of the target, its subfolders are no targets either:
+    the next run would read them.
+    """
     files: list[Input] = [other for other in others if other is not None]
     if benchmark_dir is not None:
         files += benchmark_inputs(benchmark_dir)
     for split in splits:
         path = _fill_split(source, split)
-        files.append(Listing(path, SUFFIXES_READ) if path.is_dir() else path)
+        if path.is_dir():
+            below = bool(label_files(path, suffix))
+            files.append(Listing(path, SUFFIXES_READ, below=below))
+        else:
+            files.append(path)
         if images_dir is not None:
             files.append(Listing(_fill_split(images_dir, split), tuple(sorted(IMAGE_SUFFIXES))))
     return files
@@ -436,12 +521,13 @@ class _Job:
 
     boxes: BoxTable
 
-    def __init__(self, to_format: str, out: Path, source_format: str) -> None:
+    def __init__(self, to_format: str, out: Path, source_format: str, guess: Guess | None) -> None:
         self.to_format = to_format
         self.out = out
         self.source = _format(source_format)
         self.target = _format("coco-results" if to_format == BENCHMARK else to_format)
-        self.notes: list[str] = []
+        self.guess = guess
+        self.notes: list[str] = [] if guess is None else [guess.note]
         self.lost: dict[str, int] = {}
         self.pixels: PixelRule = "edges"
 
@@ -457,16 +543,27 @@ class _Job:
         """Read the source and collect notes on assumptions."""
         if self.source.name == "coco-results" and options.names is None:
             options = replace(options, numbers_are_ids=True)
-            self.notes.append("class numbers are the benchmark's category ids, as in COCO results")
-        self.boxes, skipped = read_boxes(
+        options = replace(options, guessed=self.guess is not None)
+        self.boxes, parsed = _read(
             path, self.source.name, options, images_dir=images_dir, frame=frame, to_frame=to_frame
         )
-        self.lost = {what: n for what, n in skipped.items() if n}
+        self.lost = {what: n for what, n in parsed.skipped.items() if n}
         self.pixels = options.pixels
-        if not options.numbers_are_ids and options.first_class is None:
-            self.notes += _first_class_note(self.boxes, self.source.name)
+        self.notes += parsed.notes
+        if self.source.name == "yolo" and not options.numbers_are_ids:
+            self.notes += _first_class_note(self.boxes, options)
         if options.images is not None and images_dir is None:
             self.notes.append("EXIF orientations were not checked (no --images-dir)")
+
+    def keep_images(self, categories: ClassNames | None) -> None:
+        """Keep the images only, with other categories if given; boxes are counted as lost."""
+        boxes = self.boxes
+        if len(boxes):
+            self.lost[BOXES] = len(boxes)
+        if categories is not None:
+            ids = categories.numbers or range(1, len(categories.names) + 1)
+            boxes = replace(boxes, classes=Classes(categories.names, np.array(ids, np.int64)))
+        self.boxes = boxes.rows(np.zeros(len(boxes), np.bool_))
 
     def _in_source(self, what: str) -> bool:
         """Whether lost content came from the source, not from the benchmark."""
@@ -482,7 +579,7 @@ class _Job:
         """Write the target, for now to ``place``, and return a report."""
         boxes = self.boxes
         pixels = to_pixels or (self.pixels if self.source.supports("corners") else "edges")
-        ids = np.concatenate([boxes.images.ids, boxes.classes.ids])
+        ids = np.concatenate([boxes.images.ids, _with_known_classes(boxes)[0].classes.ids])
         if self.to_format == "coco" and (ids == UNKNOWN).any():
             self.notes.append("images or categories without ids are numbered from 1")
         lost, n_dropped = _write(boxes, place, self.out, self.target, pixels)
@@ -512,13 +609,47 @@ def _check_class_names(boxes: BoxTable, target: Format, problems: Problems) -> N
                 problems.add("class-name", f"class {name!r}", expected)
 
 
-def _first_class_note(boxes: BoxTable, source: str) -> list[str]:
-    if source == "yolo":
-        note = "class numbers are 0-based, as defined by YOLO text"
-        if len(boxes) and not (boxes.label == 0).any():
-            note += f"; no box has class 0 ({boxes.classes.names[0]!r}), so check the class numbers"
-        return [note]
-    return ["the number of the first class was inferred"] if source == "ultralytics-json" else []
+def _first_class_note(boxes: BoxTable, options: Options) -> list[str]:
+    stated = None if options.names is None else options.names.numbers
+    if options.first_class is not None or (stated is not None and stated[0] != 0):
+        return []
+    note = "class numbers are 0-based, as defined by YOLO text"
+    if len(boxes) and not (boxes.label == 0).any():
+        note += f"; no box has class 0 ({boxes.classes.names[0]!r}), so check the class numbers"
+    return [note]
+
+
+def _check_effects(given: Sequence[str], job: _Job, *, matched: bool, images_only: bool) -> None:
+    """Raise UsageError for options without effect for this pair of formats.
+
+    ``matched`` is true if the images of the source are looked up in those of a benchmark or folder.
+    """
+    source, target = job.source, job.target
+    numbered = (
+        source.supports("numbers") or source.supports("ids") or source.supports("class texts")
+    )
+    effects = {
+        "names": numbered or target.supports("numbers"),
+        "first_class": numbered,
+        "class_ids": numbered,
+        "class_positions": numbered,
+        "image_numbers": matched and source.supports("image numbers"),
+        "to_names": target.supports("numbers") or images_only,
+        "pixels": source.supports("corners"),
+        "to_pixels": target.supports("corners"),
+        "missing_is_empty": matched and source.container == "folder",
+        "scores": source.name in ("xyxy-text", "xywh-text"),
+    }
+    without = [name for name in given if not effects[name]]
+    if without:
+        pair = f"{source.name} to {job.to_format}"
+        guess = "" if job.guess is None else f" ({job.guess.note})"
+        raise UsageError(
+            *(
+                f"--{name.replace('_', '-')} has no effect for {pair}: remove the option{guess}"
+                for name in without
+            )
+        )
 
 
 def _check_usage(
@@ -529,6 +660,7 @@ def _check_usage(
     frame: Frame | None,
     source: str,
 ) -> None:
+    """Raise UsageError for options that require others; ``frame`` is any of the two frames."""
     errors = []
     if to_format == BENCHMARK and (benchmark_dir is None or None in splits):
         errors.append("prediction files of the benchmark require benchmark_dir and splits")

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_corners
-from benchmark_eval.formats.text_files import rows_by_image
+from benchmark_eval.formats.text_files import label_files, rows_by_image
 
 EXPECTED = "a JSON list of {label, confidence, topleft {x, y}, bottomright {x, y}}"
 
@@ -32,11 +31,11 @@ class _Record(msgspec.Struct, omit_defaults=True):
 def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the JSON files of a folder, with or without confidences."""
     parsed = Parsed("corners", one_file_each=True)
-    paths = [path for path in listed(folder) if path.suffix.lower() == ".json"]
-    if not paths:
+    files = label_files(folder, ".json", problems)
+    if not files:
         problems.add("empty-folder", "no .json file", "one JSON file per image")
-    for path in paths:
-        image = parsed.image(path.stem, f"{path.name} record")
+    for name, path in files:
+        image = parsed.image(name, f"{path.name} record")
         for at, entry in enumerate(json_files.records(path, _Record, problems, EXPECTED)):
             near, far = entry.topleft, entry.bottomright
             score = float("nan") if entry.confidence is None else entry.confidence

@@ -1,6 +1,6 @@
 """Hugging Face detections: output of ``post_process_object_detection`` or a pipeline, by image.
 
-    {"<file name>": {"scores": [...], "labels": [...], "boxes": [[x1, y1, x2, y2], ...]}}
+    {"<file name or id>": {"scores": [...], "labels": [...], "boxes": [[x1, y1, x2, y2], ...]}}
     {"<file name>": [{"score": 0.9, "label": "<class>", "box": {"xmin": ..., ...}}, ...]}
     [{"image_id": 42, "scores": [...], "labels": [...], "boxes": [...]}, ...]
 
@@ -17,21 +17,19 @@ import msgspec
 import numpy as np
 
 from benchmark_eval.core.atomic_write import write_bytes_atomic
-from benchmark_eval.core.duplicate_keys import RecordWithDuplicates
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.json_values import json_kind
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats import json_files
 from benchmark_eval.formats.assembling import Parsed, assemble
-from benchmark_eval.formats.json_files import Id
+from benchmark_eval.formats.classes import Convention
+from benchmark_eval.formats.json_files import ONE_ENTRY, Id
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule
 from benchmark_eval.formats.text_files import rows_by_image
 from benchmark_eval.inputs.prediction_decoder import MAX_LISTED
 
 EXPECTED = "a JSON object of detections by file name, or a list of {image_id, scores, ...}"
-
-ONE_ENTRY = "one entry per image"
 
 
 class _Corners(msgspec.Struct):
@@ -53,20 +51,20 @@ class _Arrays(msgspec.Struct):
     boxes: list[tuple[float, float, float, float]]
     image_id: Id | str | None = None
     file_name: str | None = None
+    masks: Any = None
+    keypoints: Any = None
 
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read detections by image."""
-    parsed = Parsed("corners")
+    parsed = Parsed("corners", text_numbers=True, convention=Convention(stated_by=("id2label",)))
     data = json_files.read_bytes(path, problems, EXPECTED)
     if data is None:
         return parsed
     tree = json_files.parse(data, path, problems, EXPECTED, dict, list)
     if isinstance(tree, dict):
-        if isinstance(tree, RecordWithDuplicates):
-            for name, entries in tree.duplicates.items():
-                found = f"{len(entries)} entries of this name"
-                problems.add("two-images", found, ONE_ENTRY, record=f"image {name!r}")
+        parsed.image_numbers = None  # a key may be an id or a file name
+        json_files.report_images_twice(tree, problems)
         for name, entry in tree.items():
             _read_image(parsed, name, entry, problems)
         return parsed
@@ -122,6 +120,10 @@ def _add(parsed: Parsed, key: str | int, arrays: _Arrays, problems: Problems) ->
     columns = zip(arrays.labels, arrays.boxes, arrays.scores, strict=True)
     for at, (label, box, score) in enumerate(columns):
         parsed.add(image, label, box, score, record=at)
+    if arrays.masks is not None:
+        parsed.skipped["masks (segmentation)"] += len(arrays.boxes)
+    if arrays.keypoints is not None:
+        parsed.skipped["keypoints"] += len(arrays.boxes)
 
 
 def from_arrays(
@@ -133,7 +135,8 @@ def from_arrays(
     including tensors on the CPU. ``source`` names the data in messages. Raises InputError with
     every problem.
     """
-    parsed, problems = Parsed("corners"), Problems(source, most=MAX_LISTED)
+    parsed = Parsed("corners", convention=Convention(stated_by=("id2label",)))
+    problems = Problems(source, most=MAX_LISTED)
     for key, entry in results.items():
         missing = [name for name in ("scores", "labels", "boxes") if name not in entry]
         if missing:

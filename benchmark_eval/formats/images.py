@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -22,10 +23,13 @@ from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.listing import walked
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import absent, read_input, unreadable
-from benchmark_eval.core.text import counted
+from benchmark_eval.core.text import counted, nfc
 from benchmark_eval.formats.options import Frame
 from benchmark_eval.formats.table import UNKNOWN, Images, snap_px, stem_of
-from benchmark_eval.protocol import ANNOTATIONS
+from benchmark_eval.protocol import ANNOTATIONS, IMAGES
+
+_MOST_DIGITS = 19
+"""Longer numbers in file names are not integers of 64 bits."""
 
 
 class _Image(msgspec.Struct):
@@ -88,7 +92,7 @@ def split_images(benchmark_dir: str | Path, split: str) -> Images:
 
 def build_image_lookup(benchmark_dir: str | Path, split: str) -> dict[int, Path]:
     """Map image ids of a split to paths of image files, in the order of the annotation file."""
-    folder = Path(benchmark_dir) / "detection" / "images" / split
+    folder = Path(benchmark_dir) / IMAGES / split
     images = split_images(benchmark_dir, split)
     return {
         number: folder / name
@@ -123,28 +127,50 @@ def _duplicates(names: Iterable[str]) -> list[str]:
     return list(duplicates)
 
 
+_ROBOFLOW = re.compile(r"(?P<stem>.+)_(?P<suffix>[A-Za-z]{3,4})\.rf\.[0-9A-Za-z]+(?:\.[A-Za-z]+)?")
+"""Names that Roboflow gives to images: ``a.jpg`` becomes ``a_jpg.rf.<digest>.jpg``."""
+
+
 class Lookup:
-    """Look up images by full name, file name without folders, or stem."""
+    """Look up images by full name, file name without folders, or stem.
+
+    Composed and decomposed characters (NFC, NFD) are equal, and names of a Roboflow export are
+    those of the original images; ``n_renamed`` counts them.
+    """
 
     def __init__(self, images: Images) -> None:
         self.images = images
-        self._full = {name: row for row, name in enumerate(images.names)}
+        self.n_renamed = 0
+        self._full: dict[str, int] = {}
+        self._bare: dict[str, list[int]] = {}
         self._base: dict[str, list[int]] = {}
         self._stem: dict[str, list[int]] = {}
         self._number: dict[int, list[int]] = {}
-        for row, name in enumerate(images.names):
+        for row, name in enumerate(map(nfc, images.names)):
             stem = stem_of(name)
+            self._full[name] = row
+            self._bare.setdefault(_without_suffix(name), []).append(row)
             self._base.setdefault(PurePosixPath(name).name, []).append(row)
             self._stem.setdefault(stem, []).append(row)
-            if stem.isdecimal():
+            if stem.isascii() and stem.isdigit() and len(stem) < _MOST_DIGITS:
                 self._number.setdefault(int(stem), []).append(row)
         self._id = {n: row for row, n in enumerate(images.ids.tolist()) if n != UNKNOWN}
 
     def find(self, key: str) -> list[int]:
         """Rows of all images that match a name: none, one or several."""
+        key = nfc(key).replace("\\", "/")
+        found = self._find(key)
+        if not found and (made := _ROBOFLOW.fullmatch(PurePosixPath(key).name)):
+            found = self._find(f"{made['stem']}.{made['suffix']}") or self._find(made["stem"])
+            self.n_renamed += bool(found)
+        return found
+
+    def _find(self, key: str) -> list[int]:
         if key in self._full:
             return [self._full[key]]
-        base = PurePosixPath(key.replace("\\", "/")).name
+        if "/" in key and key in self._bare:
+            return self._bare[key]
+        base = PurePosixPath(key).name
         # "a.b" is the stem of a.b.jpg or a file name with the suffix ".b"
         return self._base.get(base) or self._stem.get(base) or []
 
@@ -155,6 +181,11 @@ class Lookup:
     def find_number(self, number: int) -> list[int]:
         """Rows of the images whose stem is this number, with any leading zeros."""
         return self._number.get(number, [])
+
+
+def _without_suffix(name: str) -> str:
+    path = PurePosixPath(name)
+    return path.with_suffix("").as_posix() if path.name else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,29 +212,76 @@ class ImageHeaders:
     n_invalid: int
 
 
+class ImageFiles:
+    """The files of a folder and its subfolders, to be found by name or stem."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._by_name: dict[str, Path] = {}
+        self._by_stem: dict[str, list[tuple[str, Path]]] = {}
+        for path in walked(folder):
+            place = PurePosixPath(nfc(path.relative_to(folder).as_posix()))
+            self._by_name[place.as_posix()] = path
+            self._by_stem.setdefault(place.stem, []).append((place.parent.as_posix(), path))
+
+    def find(self, name: str) -> list[Path]:
+        """The file of this relative name, or else all files of this stem, in any subfolder."""
+        name = nfc(name)
+        if name in self._by_name:
+            return [self._by_name[name]]
+        return [path for _, path in self._by_stem.get(stem_of(name), [])]
+
+    def find_in(self, folders: Sequence[str], name: str) -> list[Path]:
+        """The file of this name or stem in the first of ``folders`` that has one.
+
+        ``folders`` are relative, "." is the folder itself. Files elsewhere, which may be of
+        another split, are not found, unless ``name`` is their relative name.
+        """
+        name = nfc(name)
+        base = PurePosixPath(name).name
+        for folder in folders:
+            path = self._by_name.get(PurePosixPath(folder, base).as_posix())
+            if path is not None:
+                return [path]
+        if name in self._by_name:
+            return [self._by_name[name]]
+        for folder in folders:
+            stems = [path for home, path in self._by_stem.get(stem_of(base), []) if home == folder]
+            if stems:
+                return stems
+        return []
+
+
+def annotated_frame(
+    size: tuple[float, float], stored: tuple[int, int], orientation: int
+) -> Frame | None:
+    """The frame of an image in which its annotated size and boxes are; None if neither fits.
+
+    The rule of the benchmark's loader: that of the displayed image if its size fits, otherwise
+    that of the stored pixels. An unknown size (NaN) counts as that of the displayed image.
+    """
+    upright = stored[::-1] if orientation >= 5 else stored
+    if np.isnan(size).any() or size == upright:
+        return "upright"
+    return "stored" if size == stored else None
+
+
 def read_image_headers(images: Images, folder: str | Path, problems: Problems) -> ImageHeaders:
     """Read size and EXIF orientation of every image file, without decoding pixels."""
-    folder = Path(folder)
-    by_name: dict[str, Path] = {}
-    by_stem: dict[str, list[Path]] = {}
-    for path in walked(folder):
-        by_name[path.relative_to(folder).as_posix()] = path
-        by_stem.setdefault(path.stem, []).append(path)
+    files = ImageFiles(folder)
     stored = np.full((len(images), 2), np.nan)
     orientation = np.ones(len(images), np.int64)
     for row, name in enumerate(images.names):
-        stems = by_stem.get(stem_of(name), [])
-        path_found = by_name.get(name) or (stems[0] if len(stems) == 1 else None)
-        if path_found is None:
-            found = f"{len(stems)} files" if stems else "no file"
+        paths = files.find(name)
+        if len(paths) != 1:
+            found = f"{len(paths)} files" if paths else "no file"
             problems.add("image-file", found, f"one file in {folder}", record=f"image {name!r}")
             continue
         try:
-            with open_image(path_found, decoded=False) as picture:
+            with open_image(paths[0], decoded=False) as picture:
                 stored[row] = picture.size
                 orientation[row] = exif_orientation(picture) or 0
         except Exception as error:  # decoders raise exceptions of any type
-            found, cause = unreadable_image(path_found, error)
+            found, cause = unreadable_image(paths[0], error)
             problems.add("image-file", found, EXPECTED, record=f"image {name!r}", cause=cause)
     invalid = orientation == 0
     orientation[invalid] = 1

@@ -18,6 +18,8 @@ from benchmark_eval.core.safe_read import read_or_report
 
 T = TypeVar("T")
 
+ONE_ENTRY = "one entry per image"
+
 Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer that fits into an int64 column."""
 
@@ -129,6 +131,22 @@ def report_duplicate_keys(tree: Any, where: str, problems: Problems) -> None:
                 problems.add("duplicate-key", found, expected, record=where, field=key)
         if isinstance(value, dict | list):
             pending.extend(value.values() if isinstance(value, dict) else value)
+
+
+def report_images_twice(tree: Any, problems: Problems) -> None:
+    """Report every image that an object of detections by image has twice."""
+    for name, entries in getattr(tree, "duplicates", {}).items():
+        found = f"{len(entries)} entries of this name"
+        problems.add("two-images", found, ONE_ENTRY, record=f"image {name!r}")
+
+
+def is_mask(segmentation: Any) -> bool:
+    """Whether a segmentation holds a mask: [], {} and [[]] do not."""
+    if isinstance(segmentation, list):
+        return any(map(is_mask, segmentation))
+    if isinstance(segmentation, dict | str):
+        return bool(segmentation)
+    return segmentation is not None
 
 
 def _fields(kind: type[Any]) -> str:

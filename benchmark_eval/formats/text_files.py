@@ -1,16 +1,59 @@
-"""Helpers for formats with one text file per image."""
+"""Helpers for formats with one file per image."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmark_eval.core.listing import listed
+from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.safe_read import unreadable
 from benchmark_eval.formats.table import BoxTable
 
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?nan|[+-]?inf", re.I
 )
+
+
+def label_files(
+    folder: Path, suffix: str, problems: Problems | None = None
+) -> list[tuple[str, Path]]:
+    """The files with a suffix in a folder and its subfolders, with the names of their images.
+
+    An image is named by the path of its file in ``folder``, without the suffix. Two files of one
+    image (``a.txt`` and ``a.TXT``) and whatever cannot be read are added to ``problems``.
+    """
+    found = [
+        (path.relative_to(folder).as_posix()[: -len(suffix)], path)
+        for path in _below(folder, suffix, problems)
+        if path.suffix.lower() == suffix
+    ]
+    found.sort(key=lambda pair: (pair[0], pair[1].name))
+    for (name, path), (after, other) in itertools.pairwise(found):
+        if name == after and problems is not None:
+            what = f"another file of the same image, {path.name}"
+            problems.add("duplicate-file", what, "one file per image", record=other.name)
+    return found
+
+
+def _below(folder: Path, suffix: str, problems: Problems | None) -> Iterator[Path]:
+    """Everything in a folder and its subfolders; what cannot be listed is added to ``problems``."""
+    try:
+        entries = listed(folder)
+    except OSError as error:
+        if problems is not None:
+            problems.extend([unreadable(folder, error, "a folder of label files")])
+        return
+    for path in entries:
+        if path.suffix.lower() == suffix or not path.is_dir():
+            yield path
+        elif not path.is_symlink():
+            yield from _below(path, suffix, problems)
+        elif problems is not None:
+            found, expected = "a link to a folder, which is not read", "files or folders"
+            problems.add("linked-folder", found, expected, record=path.name)
 
 
 def parse_number(text: str) -> float:

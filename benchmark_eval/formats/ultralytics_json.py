@@ -28,7 +28,7 @@ class _Detection(msgspec.Struct, gc=False):
 
 def read(path: Path, _options: Options, problems: Problems) -> Parsed:
     """Read a predictions.json; ``file_name`` takes precedence over ``image_id`` if present."""
-    return read_list(path, Parsed("xywh", integer_keys="stems"), problems)
+    return read_list(path, Parsed("xywh", image_numbers="names"), problems)
 
 
 def write(boxes: BoxTable, target: Path, _pixels: PixelRule = "edges") -> None:

@@ -6,19 +6,20 @@ Files are parsed with defusedxml, which refuses DTDs and entities.
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.core.safe_read import read_input, unreadable
+from benchmark_eval.core.text import nfc
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, stem_of, to_corners
-from benchmark_eval.formats.text_files import parse_number, rows_by_image, shortest
+from benchmark_eval.formats.text_files import label_files, parse_number, rows_by_image, shortest
+from benchmark_eval.voc.foreign_labels import CURE, file_format
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _SKIPPED = ("pose", "truncated", "occluded", "part", "actions", "polygon")
@@ -27,15 +28,15 @@ _SKIPPED = ("pose", "truncated", "occluded", "part", "actions", "polygon")
 def read(folder: Path, _options: Options, problems: Problems) -> Parsed:
     """Read the XML files of a folder; ``difficult`` becomes ``ignored``."""
     parsed = Parsed("corners", one_file_each=True)
-    paths = [path for path in listed(folder) if path.suffix.lower() == ".xml"]
-    if not paths:
+    files = label_files(folder, ".xml", problems)
+    if not files:
         problems.add("empty-folder", "no .xml file", "one XML file per image")
-    for path in paths:
+    for name, path in files:
         root = _parse(path, problems)
         if root is None:
-            parsed.image(path.stem)
+            parsed.image(name)
         else:
-            _read_image(parsed, root, path, problems)
+            _read_image(parsed, root, name, path, problems)
     return parsed
 
 
@@ -54,16 +55,23 @@ def _parse(path: Path, problems: Problems) -> ElementTree.Element | None:
         return None
     if root is None or root.tag != "annotation":
         found = "no element" if root is None else f"<{root.tag}>"
-        problems.add("not-voc", found, "<annotation>", record=path.name)
+        foreign = file_format(path)
+        cause = f"{foreign}, {CURE}" if foreign else ""
+        problems.add("not-voc", found, "<annotation>", record=path.name, cause=cause)
         return None
     return root
 
 
-def _read_image(parsed: Parsed, root: ElementTree.Element, path: Path, problems: Problems) -> None:
+def _read_image(
+    parsed: Parsed, root: ElementTree.Element, stem: str, path: Path, problems: Problems
+) -> None:
     # <filename> goes stale if files are renamed, so the name of the XML file takes precedence
     filename = (root.findtext("filename") or "").strip()
-    name = filename if stem_of(filename) == path.stem else path.stem
-    if filename and name != filename:
+    same = nfc(stem_of(filename)) == nfc(path.stem)
+    name = stem
+    if same:
+        name = filename if "/" not in stem else stem + PurePosixPath(filename).suffix
+    if filename and not same:
         parsed.skipped["<filename> different from the name of the file"] += 1
     image = parsed.image(name, f"{path.name} object")
     size = [_number(root, f"size/{side}", path.name, problems) for side in ("width", "height")]

@@ -7,22 +7,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
+from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.problems import Problems
 from benchmark_eval.formats.assembling import Parsed
 from benchmark_eval.formats.options import Options
 from benchmark_eval.formats.table import BoxTable, PixelRule, to_corners
-from benchmark_eval.formats.text_files import write_lines
+from benchmark_eval.formats.text_files import label_files, write_lines
 from benchmark_eval.voc.text import DIFFICULT, Kind, read_boxes
 
 
 def read(folder: Path, options: Options, problems: Problems) -> Parsed:
     """Read a folder as detections or as ground truth, whichever fits all lines."""
-    parsed = Parsed("corners", one_file_each=True)
+    return read_lines(folder, options, problems, "corners")
+
+
+def read_lines(
+    folder: Path, options: Options, problems: Problems, layout: Literal["corners", "xywh"]
+) -> Parsed:
+    """Read lines whose last four numbers are of this layout."""
+    parsed = Parsed(layout, one_file_each=True)
     kinds: list[Kind] = ["detections", "ground truth"]
     if options.scores is not None:
         kinds = ["detections" if options.scores else "ground truth"]
-    readings = [(kind, *read_boxes(folder, kind)) for kind in kinds]
+    files = list(dict(label_files(folder, ".txt", problems)).items())
+    sized = layout == "xywh"
+    readings = [(kind, *read_boxes(folder, kind, files=files, sized=sized)) for kind in kinds]
     valid = [reading for reading in readings if not reading[2]]
     if len(valid) == 2 and len(valid[0][1]):
         problems.add(
@@ -53,11 +64,16 @@ def read(folder: Path, options: Options, problems: Problems) -> Parsed:
 
 def write(boxes: BoxTable, target: Path, pixels: PixelRule) -> None:
     """Write one file per image: detections if the boxes have confidences, else ground truth."""
+    write_numbers(boxes, target, to_corners(boxes, pixels))
+
+
+def write_numbers(boxes: BoxTable, target: Path, numbers: Floats) -> None:
+    """Write one file per image with four ``numbers`` per box."""
     names = boxes.classes.names
     columns = zip(
         boxes.label.tolist(),
         boxes.score.tolist(),
-        to_corners(boxes, pixels).tolist(),
+        numbers.tolist(),
         boxes.ignored.tolist(),
         strict=True,
     )

@@ -57,7 +57,9 @@ class SplitTruth:
     ``image`` (row of ``image_ids``), ``category`` (row of ``Categories``), ``boxes``
     (annotations, 4) x, y, w, h in px, ``area`` in px² and ``crowd`` have one row per annotation.
     ``listed`` holds the rows of ``Categories`` that the split's file lists, ascending.
-    ``file_order`` holds the rows of ``image_ids`` in the order in which the file lists them.
+    ``file_order`` holds the rows of ``image_ids`` in the order in which the file lists them,
+    ``name_order`` in the order of their file names. ``name_number`` is the number in each file name
+    (7 for ``007.jpg``; -1 for a name that is no number). Both are empty if a file name is missing.
     """
 
     name: str
@@ -70,6 +72,8 @@ class SplitTruth:
     area: Floats
     crowd: Bools
     file_order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    name_order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    name_number: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def n_scored(self) -> int:

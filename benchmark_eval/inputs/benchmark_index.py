@@ -29,7 +29,7 @@ from benchmark_eval.core.safe_read import (
 from benchmark_eval.inputs.benchmark import Benchmark, Categories, SplitTruth, TrainIncidence
 from benchmark_eval.inputs.benchmark_reader import load_benchmark
 
-INDEX_VERSION = 3
+INDEX_VERSION = 4
 
 _CATEGORY_ARRAYS = (
     "ids",
@@ -43,7 +43,7 @@ _CATEGORY_ARRAYS = (
 _CATEGORY_TEXTS = ("names", "genera", "distance_band", "target_band")
 _SPLIT_ARRAYS = (
     *("image_ids", "sizes", "listed", "image", "category", "boxes", "area", "crowd"),
-    "file_order",
+    *("file_order", "name_order", "name_number"),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -68,6 +68,7 @@ def _valid_part(raw: RawSplit, ids: Ints) -> RawSplit:
         raw,
         image_ids=image_ids,
         sizes=raw.sizes[first],
+        file_names=tuple(raw.file_names[row] for row in first) if raw.file_names else (),
         category_ids=np.unique(raw.category_ids),
         **{name: getattr(raw, name)[keep] for name in columns},
     )
@@ -90,7 +91,18 @@ def _split_truth(raw: RawSplit, categories: Categories) -> SplitTruth:
         area=raw.area[by_image],
         crowd=raw.crowd[by_image],
         file_order=np.argsort(order, kind="stable"),
+        **_name_columns([raw.file_names[row] for row in order] if raw.file_names else []),
     )
+
+
+def _name_columns(names: Sequence[str]) -> dict[str, Ints]:
+    """Order and numbers of file names, as columns of ``SplitTruth``."""
+    stems = [PurePosixPath(name).stem for name in names]
+    numbers = [int(s) if s.isascii() and s.isdigit() and len(s) < 19 else -1 for s in stems]
+    return {
+        "name_order": np.array(sorted(range(len(names)), key=names.__getitem__), np.int64),
+        "name_number": np.array(numbers, np.int64),
+    }
 
 
 def _train_incidence(raw: RawSplit, ids: Ints) -> TrainIncidence:

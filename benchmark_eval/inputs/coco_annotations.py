@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,14 @@ class _Annotation(msgspec.Struct, gc=False):
     area: float = math.nan
 
 
+class _Name(msgspec.Struct, gc=False):
+    file_name: Any = None
+
+
+class _Names(msgspec.Struct):
+    images: list[_Name]
+
+
 class _Category(msgspec.Struct):
     id: int
     name: str
@@ -76,6 +84,13 @@ class _Content:
     annotations: _Numbers
     categories: list[_Category]
     info: Any
+    file_names: tuple[str, ...]
+
+
+def _file_names(values: Iterable[object]) -> tuple[str, ...]:
+    """File names of all images; none if one of them is missing or not text."""
+    names = tuple(values)
+    return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
 
 
 def _typed(data: bytes) -> _Content:
@@ -88,7 +103,8 @@ def _typed(data: bytes) -> _Content:
     crowd = annotations["iscrowd"]
     if not ((crowd == 0) | (crowd == 1)).all():
         raise msgspec.ValidationError("iscrowd is neither 0 nor 1")
-    return _Content(images, annotations, coco.categories, coco.info)
+    names = _file_names(i.file_name for i in msgspec.json.decode(data, type=_Names).images)
+    return _Content(images, annotations, coco.categories, coco.info, names)
 
 
 def _table(record: type[msgspec.Struct], rows: Sequence[Sequence[Any]]) -> _Numbers:
@@ -121,6 +137,8 @@ class RawSplit:
     """The dataset description in the file's ``info``, on one line."""
     whole: bool = True
     """Whether every image and category record could be read."""
+    file_names: tuple[str, ...] = ()
+    """File name of each image; empty if one of them is missing."""
 
 
 class _TolerantReader:
@@ -180,6 +198,11 @@ class _TolerantReader:
             _table(_Annotation, [a for a in annotations if a]),
             [c for c in categories if c],
             tree.get("info"),
+            _file_names(
+                record.get("file_name")
+                for record, valid in zip(parts["images"], images, strict=True)
+                if valid
+            ),
         )
 
     def _record(self, kind: str, index: int, record: object) -> dict[str, Any] | None:
@@ -277,6 +300,7 @@ def _columns(name: str, file: str, coco: _Content, *, whole: bool) -> RawSplit:
         crowd=annotations["iscrowd"] == 1,
         description=_description(coco.info),
         whole=whole,
+        file_names=coco.file_names,
     )
 
 
@@ -329,7 +353,7 @@ def _check_columns(raw: RawSplit, problems: Problems) -> None:
         problems.add(
             "annotation-box",
             show(raw.boxes[row].tolist()),
-            "finite x, y, w, h in px with w, h >= 0",
+            "x, y, w, h in px, finite like x + w, y + h and the area, with w, h >= 0",
             record=f"annotation {raw.annotation_ids[row]}",
             field="bbox",
         )

@@ -53,6 +53,7 @@ class Config:
     price_per_image: float | None
     price_per_specimen: float | None
     plot_formats: tuple[str, ...]
+    page: bool
 
     def unset(self) -> list[str]:
         """The keys that a sweep requires and that are not set."""

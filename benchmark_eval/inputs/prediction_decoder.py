@@ -70,6 +70,7 @@ class _Prediction(msgspec.Struct, gc=False):
 
 SCORE = "a number in [0, 1]"
 NOT_FINITE = "bbox not finite: NaN or infinity in the model's output"
+NO_OVERFLOW = "numbers whose right and bottom edges, x + w and y + h, and area are finite"
 KEYS = _Prediction.__struct_fields__
 
 
@@ -379,6 +380,13 @@ def read_columns(path: Path, invalid: InvalidRecords, *, digest: bool) -> tuple[
             require_own_content(start)
         with _Source(path, digest=digest) as stream:
             data, sha256 = stream.read_all(), stream.sha256
+        if path.suffix == ".gz" and data.startswith(GZIP):
+            found, expected = (
+                "gzip data in a gzip file",
+                "a JSON list of detections, compressed once",
+            )
+            cause = "compressed twice: unpack it once"
+            raise InputError([Problem("unreadable", invalid.file, found, expected, cause=cause)])
         columns, place = _tolerant_columns(data, invalid)
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, invalid.file, error) from None

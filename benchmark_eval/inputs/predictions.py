@@ -26,6 +26,7 @@ from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.benchmark import Benchmark, SplitTruth
 from benchmark_eval.inputs.prediction_decoder import (
+    NO_OVERFLOW,
     NOT_FINITE,
     SCORE,
     Columns,
@@ -143,14 +144,13 @@ def _check_values(
             "a category id of a split file",
             f"{near}the model's class indices instead of the benchmark's category ids",
         )
-    add_rows(
-        ~finite_boxes(boxes),
-        "bbox-not-finite",
-        "bbox",
-        lambda row: str(boxes[row].tolist()),
-        "finite numbers",
-        NOT_FINITE,
-    )
+    usable = finite_boxes(boxes)
+    as_given = np.isfinite(boxes).all(axis=1)
+    for bad, expected, cause in (
+        (~as_given, "finite numbers", NOT_FINITE),
+        (as_given & ~usable, NO_OVERFLOW, "coordinates far beyond any image"),
+    ):
+        add_rows(bad, "bbox-not-finite", "bbox", lambda r: str(boxes[r].tolist()), expected, cause)
     add_rows(
         (boxes[:, 2:] < 0).any(axis=1),
         "bbox-negative",

@@ -198,6 +198,27 @@ def report(
         write_report(table, output_dir, plot_format=plot_format, declared=True)
 
 
+def page(
+    *,
+    aggregated: str | Path,
+    eval_dir: str | Path,
+    output: str | Path,
+    fingerprint: str | Path,
+    record: str | Path,
+    log: str | Path,
+) -> None:
+    """Write the page of the sweep from its tables."""
+    from benchmark_eval.report import write_page
+    from benchmark_eval.sweep import load_tables
+
+    with _planned(log, fingerprint, record, "report", OF_A_REPORT):
+        with _remedy(TABLES_AGAIN, aggregated):
+            require_last_run(aggregated)
+            table = load_tables(aggregated)
+        tables_dir = Path(aggregated).parent
+        write_page(table, output, tables_dir=tables_dir, eval_dir=eval_dir, declared=True)
+
+
 @contextlib.contextmanager
 def _planned(
     log: str | Path,

@@ -3,12 +3,13 @@
 A fingerprint describes the inputs that results should be computed from; a record, those that they
 were computed from. Only records decide what runs; modification times do not matter.
 
-The record of the index, the tables, the plots or the report has the digest of its fingerprint in
-its name. If the fingerprint changes, the record of that name does not exist, so Snakemake schedules
-the job that writes it. The record of a model (``models/<model>.made``) begins with a copy of its
-fingerprint; the planner compares the two. If a change is reverted before anything ran, the records
-match again and nothing is rerun. The records of models and tables also have the digest of the
-summary and of ``aggregated.json``, so that later jobs refuse these files if they were edited.
+The record of the index, the tables, the plots, the report or the page has the digest of its
+fingerprint in its name. If the fingerprint changes, the record of that name does not exist, so
+Snakemake schedules the job that writes it. The record of a model (``models/<model>.made``) begins
+with a copy of its fingerprint; the planner compares the two. If a change is reverted before
+anything ran, the records match again and nothing is rerun. The records of models and tables also
+have the digest of the summary and of ``aggregated.json``, so that later jobs refuse these files if
+they were edited.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.locks import lock
 from benchmark_eval.core.records import SUFFIX, current_record
 from benchmark_eval.core.text import some_of
+from benchmark_eval.report.page.file import PAGE, foreign_page
 
 TABLES = (
     "aggregated.json",
@@ -88,7 +90,7 @@ def hold(state: str | Path) -> None:
 
 
 def results_of(part: str, results: str | Path, formats: Sequence[str] = PLOT_FORMATS) -> list[Path]:
-    """The files of ``index``, ``sweep`` (the tables), ``plots`` or ``report``.
+    """The files of ``index``, ``sweep`` (the tables), ``plots``, ``report`` or ``page``.
 
     ``results`` is the results folder, ``formats`` are those of the plots.
     """
@@ -99,6 +101,8 @@ def results_of(part: str, results: str | Path, formats: Sequence[str] = PLOT_FOR
         return [folder / "aggregated" / name for name in TABLES]
     if part == "report":
         return [folder / "aggregated/report.md"]
+    if part == "page":
+        return [folder / PAGE]
     from benchmark_eval.report.captions import PLOTS
 
     return [folder / f"plots/{plot.name}.{kind}" for plot in PLOTS for kind in formats]
@@ -112,13 +116,13 @@ def write_record(record: str | Path, content: bytes) -> None:
 
 
 def remove_outdated(state: str | Path, log: Callable[[str], None]) -> None:
-    """Remove tables, plots and report that do not match the fingerprints in ``state``.
+    """Remove tables, plots, report and page that do not match the fingerprints in ``state``.
 
     Called by every job before it starts: Snakemake keeps old results if a job that they depend on
     fails, and they could be mistaken for new ones. ``log`` is called with what was removed and why.
     """
     state = Path(state)
-    for part in ("sweep", "plots", "report"):
+    for part in ("sweep", "plots", "report", "page"):
         record = current_record(state, part)
         if record.exists():
             continue
@@ -128,6 +132,8 @@ def remove_outdated(state: str | Path, log: Callable[[str], None]) -> None:
             for other in others:
                 other.unlink(missing_ok=True)
             for result in results_of(part, state.parent):
+                if part == "page" and foreign_page(result):
+                    continue
                 with contextlib.suppress(FileNotFoundError):
                     result.unlink()
                     removed.append(str(result))

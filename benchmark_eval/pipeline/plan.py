@@ -41,6 +41,7 @@ from benchmark_eval.pipeline.fingerprints import (
 )
 from benchmark_eval.pipeline.outdated import results_of
 from benchmark_eval.protocol import ANNOTATIONS, TAXONOMY
+from benchmark_eval.report.page.file import PAGE, foreign_page
 
 _NAMED = 3
 """Number of models that a message names."""
@@ -112,7 +113,7 @@ class Plan:
     cache: DigestCache | None = None
 
     def record(self, part: str) -> str:
-        """Name of the record of ``index``, ``sweep`` (the tables), ``plots`` or ``report``."""
+        """Name of the record of a set of results (a key of ``FINGERPRINT_OF``)."""
         return record_name(part, self.digests.get(FINGERPRINT_OF[part]))
 
     def is_current(self, part: str) -> bool:
@@ -126,6 +127,11 @@ class Plan:
             )
         )
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The sets of results of a whole sweep, besides the files of the models."""
+        return ("index", "sweep", "plots", "report", *(["page"] if self.config.page else []))
+
     def require_own_results(self) -> None:
         """Raise UsageError if the results folder holds results of another sweep, or other files.
 
@@ -133,6 +139,12 @@ class Plan:
         models would remain among the results. Other files are at the places of tables, plots or
         report although the workflow has not run here.
         """
+        page = self.layout.results / PAGE
+        if self.config.page and foreign_page(page):
+            raise UsageError(
+                f"{page}: found a file that this workflow did not write; expected no file, because "
+                "the page of the sweep goes there. Move it, or set page: false in the config"
+            )
         names: list[str] = []
         with contextlib.suppress(OSError):
             names = os.listdir(self.layout.results / "models")  # noqa: PTH208  (thousands)
@@ -172,9 +184,14 @@ class Plan:
             )
 
     def require_current(self) -> None:
-        """Raise UsageError if tables, plots or report are outdated or do not exist."""
-        for part, what in (("sweep", "tables"), ("plots", "plots"), ("report", "report")):
-            if not self.is_current(part):
+        """Raise UsageError if tables, plots, report or page are outdated or do not exist."""
+        for part, what in (
+            ("sweep", "tables"),
+            ("plots", "plots"),
+            ("report", "report"),
+            ("page", "page"),
+        ):
+            if part in self.parts and not self.is_current(part):
                 raise UsageError(
                     f"{self.layout.results}: the {what} do not exist or are from an earlier run: "
                     "inputs, options or code changed since. Run snakemake with the same options, "

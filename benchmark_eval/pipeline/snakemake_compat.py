@@ -21,7 +21,7 @@ from benchmark_eval.core.errors import UsageError
 from benchmark_eval.core.problems import SHOWN_PER_KIND
 from benchmark_eval.core.text import some_of
 
-RULES = ("index_benchmark", "evaluate_model", "aggregate", "plot_sweep", "report")
+RULES = ("index_benchmark", "evaluate_model", "aggregate", "plot_sweep", "report", "page")
 """The rules of the workflow, each of which depends only on those before it."""
 NOT_ON_CLUSTERS = frozenset(',"$`%')
 """Characters that model names must not contain if jobs run on a cluster."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from benchmark_eval.report.document import write_report
     from benchmark_eval.report.draw import write_plots
+    from benchmark_eval.report.page.document import write_page
 
-__all__ = ["write_plots", "write_report"]
+__all__ = ["write_page", "write_plots", "write_report"]
 
-_MODULES = {"write_plots": "draw", "write_report": "document"}
+_MODULES = {"write_plots": "draw", "write_report": "document", "write_page": "page.document"}
 
 
 def __getattr__(name: str) -> Any:

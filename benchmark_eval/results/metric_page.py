@@ -146,8 +146,8 @@ _TERMS = (
 _REPEATED = """`ood_by_band` repeats both matchings with the specimens of each band only."""
 _CONFUSIONS = """The most frequent confusions: at most ten pairs of species, sorted by descending
 count, then by category ids. They are a list under `per_split.<split>.confusions`, in JSON only
-(`<model>_report.txt` shows those that occur at least twice). If many pairs occur once, the choice
-among them is arbitrary.
+(`<model>_report.txt` names the most frequent one, or says that several are tied). If many pairs
+occur once, the choice among them is arbitrary.
 
 | Key | Meaning |
 | :-- | :-- |

@@ -7,7 +7,7 @@ conditions are one design: a curve or a question must not count it twice.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -52,37 +52,3 @@ def first_names(
 def regime_order(condition: Condition) -> tuple[int, float]:
     """Sorts conditions by regime and budget, whatever their architecture."""
     return condition.regime_order, condition.value
-
-
-def identical_designs(drawn: Mapping[Key, tuple[int, ...]]) -> list[tuple[Key, ...]]:
-    """The conditions that draw the same number of images of every species, as groups.
-
-    Each group has at least two conditions, in the mapping's order; its first one names the design.
-    Equal drawing does not mean equal images: with the same seed, the subsets may still differ.
-
-    Examples
-    --------
-    >>> identical_designs({"k=5": (5, 2), "k=all": (9, 2), "p=1": (9, 2)})
-    [('k=all', 'p=1')]
-    """
-    return [tuple(keys) for keys in _grouped(drawn).values() if len(keys) > 1]
-
-
-def distinct_runs(digests: Mapping[Key, str]) -> list[Key]:
-    """The runs that count: of those with identical predictions, the first in the mapping's order.
-
-    ``digests`` are those of the runs' predictions on the splits that the metric is computed from.
-
-    Examples
-    --------
-    >>> distinct_runs({"seed 0": "ab", "seed 1": "ab", "seed 2": "cd"})
-    ['seed 0', 'seed 2']
-    """
-    return [keys[0] for keys in _grouped(digests).values()]
-
-
-def _grouped(mapping: Mapping[Key, Hashable]) -> dict[Hashable, list[Key]]:
-    groups: dict[Hashable, list[Key]] = {}
-    for key, value in mapping.items():
-        groups.setdefault(value, []).append(key)
-    return groups

@@ -36,7 +36,6 @@ _COLUMNS = (
     *("hit_true", "hit_predicted", "hit_stratum"),
 )
 """The arrays that every model's counts are made from."""
-TAXA = ("genus", "tribe")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ KNOWN, NOVEL = "iid_test", "semantic_ood"
 TPR = 0.95
 HISTOGRAM_BINS = 20
 """Bins of equal width from 0 to 1."""
-_COARSE = 256
+_COARSE = 128
 """Bins of equal mass in which the bootstrap of FPR counts."""
 
 

@@ -107,26 +107,21 @@ def _squared_overlaps(pairs: Sequence[tuple[Key, Key]]) -> int:
 def probability_higher(a: Floats, b: Floats) -> float | None:
     """The fraction of species on which A is higher than B, ties counted as half: descriptive.
 
-    ``a`` and ``b`` are (species, seeds); a species counts by its mean over the seeds where both
-    are defined. None if there is none. No p-value belongs to it: species that share a training
-    run are not independent.
+    ``a`` and ``b`` are (species, seeds of A) and (species, seeds of B); a species counts by its
+    mean over the seeds of each side where it is defined. None if there is no such species. No
+    p-value belongs to it: species that share a training run are not independent.
     """
-    difference = a - b
-    rows = [[v for v in row if not math.isnan(v)] for row in difference.tolist()]
-    means = [math.fsum(row) / len(row) for row in rows if row]
+    means = [
+        (math.fsum(left) / len(left)) - (math.fsum(right) / len(right))
+        for left, right in (
+            [[v for v in row if not math.isnan(v)] for row in rows]
+            for rows in zip(a.tolist(), b.tolist(), strict=True)
+        )
+        if left and right
+    ]
     if not means:
         return None
     return math.fsum(1.0 if m > 0 else 0.5 if m == 0 else 0.0 for m in means) / len(means)
-
-
-def wins(a: Sequence[float | None], b: Sequence[float | None]) -> tuple[int, int]:
-    """In how many conditions A has the higher mean, and the number of conditions: descriptive.
-
-    ``a`` and ``b`` are the means of both sides, condition by condition; None where undefined.
-    Ties count as no win.
-    """
-    both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-    return sum(x > y for x, y in both), len(both)
 
 
 def complete_cells(candidates: Floats) -> tuple[Floats, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -11,16 +12,25 @@ import numpy as np
 
 from benchmark_eval.core.csv_text import csv_text
 from benchmark_eval.formats.coco_results import write_results
-from benchmark_eval.protocol import ANNOTATIONS, FILE_LIST, KNOWN_SPLITS, LICENCES, TAXONOMY
+from benchmark_eval.protocol import (
+    ANNOTATIONS,
+    FILE_LIST,
+    IMAGES,
+    KNOWN_SPLITS,
+    LICENCES,
+    TAXONOMY,
+)
 from benchmark_eval.synthetic.conditions import Model
 from benchmark_eval.synthetic.detector import PredictionColumns
 from benchmark_eval.synthetic.ground_truth import GroundTruth, SyntheticBenchmark
+from benchmark_eval.synthetic.pictures import picture_file
 from benchmark_eval.synthetic.randomness import stream
 from benchmark_eval.synthetic.taxonomy import FAMILY
 
 NOTICE = (
-    "SYNTHETIC data for trying and testing benchmark-eval: invented species, invented boxes, no "
-    "images. Not the Bark and Ambrosia Beetle Detection Benchmark; no result on it means anything."
+    "SYNTHETIC data for trying and testing benchmark-eval: invented species and boxes, no "
+    "photographs. Not the Bark and Ambrosia Beetle Detection Benchmark; no result on it means "
+    "anything."
 )
 
 _CREATIVE_COMMONS = "https://creativecommons.org/licenses"
@@ -84,8 +94,22 @@ def write_manifest(path: Path, models: Iterable[Model]) -> None:
     path.write_bytes(csv_text(header, rows).encode())
 
 
-def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
-    """Write the benchmark in the real layout, without image files or the evaluator."""
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """One row of the benchmark's list of files; ``path`` is relative to its folder."""
+
+    path: str
+    n_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str, data: bytes) -> ListedFile:
+        """The row of a file with this content."""
+        return cls(path, len(data), hashlib.sha256(data).hexdigest())
+
+
+def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> list[ListedFile]:
+    """Write annotations and tables in the real layout; returns the rows of the list of files."""
     contents = {"README.md": f"# Synthetic benchmark\n\n{NOTICE}\n".encode()}
     licences: list[list[object]] = []
     for split, truth in benchmark.splits.items():
@@ -98,14 +122,40 @@ def write_benchmark(folder: Path, benchmark: SyntheticBenchmark) -> None:
         licences,
     ).encode()  # fmt: skip
     contents[TAXONOMY] = _taxonomy(benchmark)
-    manifest = [
-        [name, len(data), hashlib.sha256(data).hexdigest()]
-        for name, data in sorted(contents.items())
-    ]
-    contents[FILE_LIST] = csv_text(["path", "bytes", "sha256"], manifest).encode()
-    for name, data in contents.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+    return [_write(folder, name, data) for name, data in contents.items()]
+
+
+def write_picture(
+    folder: Path, benchmark: SyntheticBenchmark, split: str, row: int, name: str
+) -> ListedFile:
+    """Draw one image (0-based row of the split) and write it below the benchmark's folder."""
+    return _write(
+        folder, f"{IMAGES.as_posix()}/{split}/{name}", picture_file(benchmark, split, row)
+    )
+
+
+def write_file_list(folder: Path, files: Iterable[ListedFile]) -> None:
+    """Write the benchmark's list of its files."""
+    rows = sorted((file.path, file.n_bytes, file.sha256) for file in files)
+    _write(folder, FILE_LIST, csv_text(["path", "bytes", "sha256"], rows).encode())
+
+
+def _write(folder: Path, name: str, data: bytes) -> ListedFile:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return ListedFile.of(name, data)
+
+
+def file_names(benchmark: SyntheticBenchmark, split: str) -> list[str]:
+    """The file names of the images of a split, in the order of their ids."""
+    n_images = benchmark.splits[split].n_images
+    return _file_names(_uuids(stream(benchmark.seed, "images", split), n_images))
+
+
+def _file_names(uuids: Iterable[str]) -> list[str]:
+    """Names from the UUIDs of images; one in sixteen has a blank."""
+    return [f"image {uuid}.jpg" if uuid[0] == "0" else f"{uuid}.jpg" for uuid in uuids]
 
 
 def _uuids(rng: np.random.Generator, n: int) -> list[str]:
@@ -123,10 +173,11 @@ def _images(benchmark: SyntheticBenchmark, truth: GroundTruth) -> list[_Image]:
     fractions = _LICENCE_FRACTIONS.get(truth.split, _LICENCE_FRACTIONS[""])
     licence = rng.choice(len(_LICENCES), size=truth.n_images, p=fractions).tolist()
     sizes = zip(truth.width.tolist(), truth.height.tolist(), strict=True)
+    named = zip(_file_names(uuids), uuids, strict=True)
     return [
-        _Image(i, f"{uuid}.jpg", width, height, uuid, kind + 1, *_LICENCES[kind])
-        for i, ((width, height), uuid, kind) in enumerate(
-            zip(sizes, uuids, licence, strict=True), 1
+        _Image(i, name, width, height, uuid, kind + 1, *_LICENCES[kind])
+        for i, ((width, height), (name, uuid), kind) in enumerate(
+            zip(sizes, named, licence, strict=True), 1
         )
     ]
 

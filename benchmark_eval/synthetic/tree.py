@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -17,8 +18,12 @@ from benchmark_eval.synthetic.detector import Detector
 from benchmark_eval.synthetic.files import (
     BENCHMARK_FILES,
     NOTICE,
+    ListedFile,
+    file_names,
     write_benchmark,
+    write_file_list,
     write_manifest,
+    write_picture,
     write_predictions,
 )
 from benchmark_eval.synthetic.ground_truth import SyntheticBenchmark, synthetic_benchmark
@@ -32,7 +37,10 @@ MANIFEST = "manifest.csv"
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTree:
-    """The generated files: paths, and counts over all models (``n_bytes`` of prediction files)."""
+    """The generated files: paths, and counts over all models (``n_bytes`` of prediction files).
+
+    ``n_images`` is the number of pictures that were drawn.
+    """
 
     benchmark_dir: Path
     predictions_dir: Path
@@ -40,6 +48,7 @@ class SyntheticTree:
     n_models: int
     n_detections: int
     n_bytes: int
+    n_images: int
 
 
 def make_synthetic(
@@ -50,11 +59,12 @@ def make_synthetic(
     seed: int = 0,
     sweep: bool = False,
     detections_per_specimen: float = 21.0,
+    images: int | Literal["all"] = 0,
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     force: bool = False,
 ) -> SyntheticTree:
-    """Write a synthetic benchmark and simulated predictions: invented species, no images.
+    """Write a synthetic benchmark with invented species, and simulated predictions.
 
     Parameters
     ----------
@@ -73,10 +83,13 @@ def make_synthetic(
         ``alder_gu_kall_s0``.
     detections_per_specimen : float, default 21.0
         Mean number of detections per scored specimen, in (0, 300].
+    images : int or "all", default 0
+        How many images of each split to draw, the first ones: plainly artificial pictures that
+        fit the boxes. No other file but the list of files depends on it.
     jobs : int, optional
         Number of processes; by default one per core. The files do not depend on it.
     progress : callable, optional
-        Called with (done, total) after each model.
+        Called with (done, total) after each model and each image.
     force : bool, default False
         Whether to replace existing files that this package did not write, or that were edited
         since.
@@ -84,8 +97,8 @@ def make_synthetic(
     Returns
     -------
     SyntheticTree
-        ``benchmark_dir``, ``predictions_dir``, ``manifest``, ``n_models``, ``n_detections`` and
-        ``n_bytes`` (size of the prediction files).
+        ``benchmark_dir``, ``predictions_dir``, ``manifest``, ``n_models``, ``n_detections``,
+        ``n_bytes`` (size of the prediction files) and ``n_images`` (pictures drawn).
 
     Raises
     ------
@@ -112,7 +125,7 @@ def make_synthetic(
     >>> folder.cleanup()
     """
     test_scale = scale if test_scale is None else test_scale
-    _check(scale, test_scale, seed, detections_per_specimen, jobs)
+    _check(scale, test_scale, seed, detections_per_specimen, images, jobs)
     root = Path(output_dir)
     options: dict[str, object] = {
         "scale": scale,
@@ -120,6 +133,7 @@ def make_synthetic(
         "seed": seed,
         "sweep": sweep,
         "detections_per_specimen": detections_per_specimen,
+        "images": images,
     }
     models = tuple(sweep_models()) if sweep else (SINGLE,)
     with claim(root, _names(models), force=force) as output:
@@ -127,16 +141,25 @@ def make_synthetic(
         benchmark = synthetic_benchmark(
             invented_species(), seed=seed, scale=scale, test_scale=test_scale
         )
-        write_benchmark(output.path("benchmark"), benchmark)
+        files = write_benchmark(output.path("benchmark"), benchmark)
         write_manifest(output.path(MANIFEST), models)
+        pictures = _pictures(benchmark, images)
+        work = _Work(
+            benchmark,
+            output.path("benchmark"),
+            output.path("predictions"),
+            detections_per_specimen,
+        )
         n_detections = n_bytes = 0
-        folder = output.path("predictions")
-        written = _write_models(benchmark, models, folder, detections_per_specimen, jobs)
-        for done, (detections, size) in enumerate(written, start=1):
-            n_detections += detections
-            n_bytes += size
+        for done, made in enumerate(_made(work, [*models, *pictures], jobs), start=1):
+            if isinstance(made, ListedFile):
+                files.append(made)
+            else:
+                n_detections += made[0]
+                n_bytes += made[1]
             if progress is not None:
-                progress(done, len(models))
+                progress(done, len(models) + len(pictures))
+        write_file_list(output.path("benchmark"), files)
         content = {"notice": NOTICE, "options": options, "complete": True}
         output.write(MARKER, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
         output.publish(MARKER)
@@ -147,6 +170,7 @@ def make_synthetic(
         len(models),
         n_detections,
         n_bytes,
+        len(pictures),
     )
 
 
@@ -163,7 +187,12 @@ def _names(models: Sequence[Model]) -> list[str]:
 
 
 def _check(
-    scale: float, test_scale: float, seed: int, detections_per_specimen: float, jobs: int | None
+    scale: float,
+    test_scale: float,
+    seed: int,
+    detections_per_specimen: float,
+    images: int | str,
+    jobs: int | None,
 ) -> None:
     problems = [
         f"{name} must be in (0, 1], got {value:g}"
@@ -176,6 +205,8 @@ def _check(
         problems.append(
             f"detections per specimen must be in (0, 300], got {detections_per_specimen:g}"
         )
+    if images != "all" and not (isinstance(images, int) and images >= 0):
+        problems.append(f"images must be >= 0, or all; got {images}")
     if jobs is not None and jobs < 1:
         problems.append(f"jobs must be >= 1, got {jobs}")
     if problems:
@@ -183,9 +214,29 @@ def _check(
 
 
 @dataclass(frozen=True, slots=True)
+class _Picture:
+    """An image to draw: 0-based row in its split, and file name."""
+
+    split: str
+    row: int
+    name: str
+
+
+def _pictures(benchmark: SyntheticBenchmark, images: int | Literal["all"]) -> list[_Picture]:
+    """The images to draw: the first of each split."""
+    most = None if images == "all" else images
+    return [
+        _Picture(split, row, name)
+        for split in benchmark.splits
+        for row, name in enumerate(file_names(benchmark, split)[:most])
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
     benchmark: SyntheticBenchmark
-    folder: Path
+    benchmark_dir: Path
+    predictions_dir: Path
     detections_per_specimen: float
 
 
@@ -193,15 +244,22 @@ _work: _Work | None = None
 
 
 def _start(work: _Work) -> None:
-    """Keep the benchmark in each process of the pool, so that it is not sent with every model."""
+    """Keep the benchmark in each process of the pool, so that it is not sent with every task."""
     global _work  # noqa: PLW0603
     _work = work
 
 
-def _write_model(model: Model) -> tuple[int, int]:
-    """Simulate and write one model; returns its numbers of detections and bytes."""
+def _make_one(task: Model | _Picture) -> tuple[int, int] | ListedFile:
+    """Write the files of one task, in a process of the pool."""
     assert _work is not None
-    return write_model(_work.benchmark, model, _work.folder, _work.detections_per_specimen)
+    return _make(_work, task)
+
+
+def _make(work: _Work, task: Model | _Picture) -> tuple[int, int] | ListedFile:
+    """Write a model, and return its numbers of detections and bytes; or draw an image."""
+    if isinstance(task, Model):
+        return write_model(work.benchmark, task, work.predictions_dir, work.detections_per_specimen)
+    return write_picture(work.benchmark_dir, work.benchmark, task.split, task.row, task.name)
 
 
 def write_model(
@@ -222,18 +280,14 @@ def write_model(
     return detections, size
 
 
-def _write_models(
-    benchmark: SyntheticBenchmark,
-    models: Sequence[Model],
-    folder: Path,
-    detections_per_specimen: float,
-    jobs: int | None,
-) -> Iterator[tuple[int, int]]:
-    workers = min(jobs or os.cpu_count() or 1, len(models))
+def _made(
+    work: _Work, tasks: Sequence[Model | _Picture], jobs: int | None
+) -> Iterator[tuple[int, int] | ListedFile]:
+    """The result of each task, in order."""
+    workers = min(jobs or os.cpu_count() or 1, len(tasks))
     if workers == 1:
-        for model in models:
-            yield write_model(benchmark, model, folder, detections_per_specimen)
+        for task in tasks:
+            yield _make(work, task)
         return
-    work = _Work(benchmark, folder, detections_per_specimen)
     with ProcessPoolExecutor(workers, initializer=_start, initargs=(work,)) as pool:
-        yield from pool.map(_write_model, models)
+        yield from pool.map(_make_one, tasks)

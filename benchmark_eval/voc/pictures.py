@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+from benchmark_eval.core.drawing import Style, outline
 from benchmark_eval.core.errors import InputError, UsageError
 from benchmark_eval.core.fonts import fallback_for, plot_font
-from benchmark_eval.core.image_files import EXPECTED, SUFFIXES, open_image, unreadable_image
+from benchmark_eval.core.image_files import (
+    EXPECTED,
+    SUFFIXES,
+    as_rgb,
+    open_image,
+    unreadable_image,
+)
 from benchmark_eval.core.listing import listed
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted
 from benchmark_eval.voc.rule import FALSE_POSITIVE, TRUE_POSITIVE
 from benchmark_eval.voc.scoring import Matches
-from benchmark_eval.voc.text import Boxes, Progress
+from benchmark_eval.voc.text import Boxes, Progress, image_name
 
 MAX_SIDE = 1600
 """Larger images are reduced to this size (px)."""
@@ -32,15 +39,6 @@ MAX_FRAMES = 100
 FRAME_MS = 1000
 
 
-class Style(NamedTuple):
-    """Style of one kind of box; the dash distinguishes kinds in addition to the colour."""
-
-    label: str
-    color: str
-    dash: int  # dash length in line widths, 0 for a solid line
-    ink: str  # colour of text on ``color``
-
-
 # Okabe and Ito's palette, distinguishable with common colour vision deficiencies
 TRUE_POSITIVE_STYLE = Style("true positive", "#56B4E9", 0, "black")
 MISSED_STYLE = Style("missed", "#F0E442", 4, "black")
@@ -49,7 +47,6 @@ DIFFICULT_STYLE = Style("difficult", "#FFFFFF", 2, "black")
 DETECTED_OBJECT_STYLE = TRUE_POSITIVE_STYLE._replace(label="detected object", dash=4)
 
 MAX_LABEL = 50
-Point = tuple[int, int]
 
 
 class Mark(NamedTuple):
@@ -123,7 +120,7 @@ def _find_images(folder: Path, names: Sequence[str]) -> tuple[dict[int, Path], l
     by_name: dict[str, list[Path]] = {}
     for path in files:
         if path.is_file():
-            by_name.setdefault(path.stem, []).append(path)
+            by_name.setdefault(image_name(path), []).append(path)
     found = {index: by_name[name] for index, name in enumerate(names) if name in by_name}
     problems = [
         Problem(
@@ -145,20 +142,10 @@ def _open(path: Path) -> Image.Image | Problem:
     """The image in RGB with its EXIF orientation applied."""
     try:
         with open_image(path) as file:
-            return _rgb(ImageOps.exif_transpose(file))
+            return as_rgb(ImageOps.exif_transpose(file))
     except Exception as error:  # decoders raise exceptions of any type
         found, cause = unreadable_image(path, error)
         return Problem("image", str(path), found, EXPECTED, cause=cause)
-
-
-def _rgb(picture: Image.Image) -> Image.Image:
-    """8-bit RGB; greyscale of more bits is stretched from its darkest to its brightest pixel."""
-    if picture.mode in {"I", "F"} or picture.mode.startswith("I;"):
-        grey = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=0, neginf=0)
-        low, high = float(grey.min()), float(grey.max())
-        stretched = (grey - low) * (255 / (high - low)) if high > low else grey * 0
-        picture = Image.fromarray(stretched.round().astype(np.uint8))
-    return picture.convert("RGB")
 
 
 def _outside(truth: Boxes, image: int, size: tuple[int, int]) -> int:
@@ -219,42 +206,13 @@ def draw(
     line = max(3, round(max(width, height) / 300))
     for box in boxes:
         corners = [round(min(max(c * scale, -line), MAX_SIDE + line)) for c in box.corners]
-        _outline(pen, corners, box.style, line)
+        outline(pen, corners, box.style, line)
     for box in boxes:
         if box.label:
             _label(pen, box, scale, font, area.size)
     sheet.paste(area, (0, 0))
     sheet.paste(caption, (0, height))
     return sheet
-
-
-def _outline(pen: ImageDraw.ImageDraw, corners: Sequence[int], style: Style, line: int) -> None:
-    """A rectangle with a dark border, visible on any background."""
-    left, top, right, bottom = corners
-    for a, b in (
-        ((left, top), (right, top)),
-        ((left, bottom), (right, bottom)),
-        ((left, top), (left, bottom)),
-        ((right, top), (right, bottom)),
-    ):
-        pen.line((a, b), "black", line + 2)
-        for start, stop in _dashes(a, b, style.dash * line):
-            pen.line((start, stop), style.color, line)
-
-
-def _dashes(a: Point, b: Point, dash: int) -> Iterator[tuple[Point, Point]]:
-    """The dashes of a horizontal or vertical line, or the whole line if ``dash`` is 0."""
-    length = max(b[0] - a[0], b[1] - a[1])
-    step = (int(b[0] > a[0]), int(b[1] > a[1]))
-    if not dash:
-        yield a, b
-        return
-    for begin in range(0, length + 1, 2 * dash):
-        end = min(begin + dash, length)
-        yield (
-            (a[0] + step[0] * begin, a[1] + step[1] * begin),
-            (a[0] + step[0] * end, a[1] + step[1] * end),
-        )
 
 
 def _label(
@@ -300,7 +258,7 @@ def _caption(
     pen.text((gap, 5 + 0.75 * size), title, "black", title_font, anchor="lm")
     x = gap
     for (style, text), width_used in zip(entries, widths, strict=True):
-        _outline(pen, (x, middle - size // 2, x + swatch, middle + size // 2), style, 3)
+        outline(pen, (x, middle - size // 2, x + swatch, middle + size // 2), style, 3)
         pen.text((x + swatch + gap, middle), text, "black", font, anchor="lm")
         x += width_used
     return strip

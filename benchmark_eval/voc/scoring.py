@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import InputError, UsageError
+from benchmark_eval.core.listing import walked
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.text import counted, some_of
 from benchmark_eval.voc.results import SIDE, ClassScore, Coordinates, MapResult
@@ -136,7 +138,7 @@ def score_voc_folders(
     if problems:
         raise InputError(problems)
     _check_thresholds(class_iou, ground_truth)
-    return score_boxes(
+    result, matches = score_boxes(
         ground_truth,
         detections,
         iou=iou,
@@ -144,6 +146,20 @@ def score_voc_folders(
         ignore=ignored,
         coordinates=coordinates,
     )
+    unread = [
+        *_unread_notes(truth_dir, "ground truth"),
+        *_unread_notes(detection_dir, "detections"),
+    ]
+    return structs.replace(result, notes=(*result.notes, *unread)), matches
+
+
+def _unread_notes(folder: Path, kind: str) -> list[str]:
+    """A note if there are text files in subfolders, which are not read."""
+    below = [p for p in walked(folder) if p.suffix.lower() == ".txt" and p.parent != folder]
+    if not below:
+        return []
+    first = below[0].relative_to(folder).as_posix()
+    return [f"{counted(len(below), 'text file')} in subfolders of the {kind} not read ({first})"]
 
 
 def score_boxes(

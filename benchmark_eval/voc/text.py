@@ -10,9 +10,8 @@ folder are collected; only blank lines are skipped.
 from __future__ import annotations
 
 import re
-import unicodedata
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -21,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_eval.core.errors import UsageError
-from benchmark_eval.core.listing import listed
+from benchmark_eval.core.listing import listed, walked
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.safe_read import dead_link, decoded, read_or_report
+from benchmark_eval.core.text import nfc
+from benchmark_eval.voc.foreign_labels import CURE, file_format, line_format
 
 Kind = Literal["ground truth", "detections"]
 Progress = Callable[[str, int, int], None]
@@ -78,30 +79,43 @@ def text_files(folder: str | Path) -> list[Path]:
     except OSError as error:
         reason = dead_link(folder) or error.strerror or type(error).__name__
         raise UsageError(f"{folder}: found {reason}; expected a folder of text files") from error
-    return sorted(found, key=lambda path: (path.stem, path.name))
+    return sorted(found, key=lambda path: (image_name(path), path.name))
+
+
+def image_name(path: Path) -> str:
+    """The name of the image of a text file: its stem, with composed characters (NFC)."""
+    return nfc(path.stem)
 
 
 def class_name(raw: str) -> str:
     """Normalised class name: single spaces between words, Unicode NFC."""
-    return unicodedata.normalize("NFC", " ".join(raw.split()))
+    return nfc(" ".join(raw.split()))
 
 
 def read_boxes(
-    folder: str | Path, kind: Kind, progress: Progress | None = None
+    folder: str | Path,
+    kind: Kind,
+    progress: Progress | None = None,
+    *,
+    files: Sequence[tuple[str, Path]] | None = None,
+    sized: bool = False,
 ) -> tuple[Boxes, list[Problem]]:
     """Read every text file of ``folder``; return its boxes and all problems, in file order.
 
-    If there are problems, the boxes are those of the valid lines. Raises UsageError if the folder
-    does not exist.
+    ``files`` are the image names and files to read; by default those at the top level of the
+    folder. With ``sized``, the last two numbers of a line are width and height, and so are those of
+    ``corners``. If there are problems, the boxes are those of the valid lines. Raises UsageError
+    if the folder does not exist.
     """
-    files = text_files(folder)
+    if files is None:
+        files = [(image_name(path), path) for path in text_files(folder)]
     problems = Problems(str(folder))
     if not files:
         _report_empty_folder(Path(folder), kind, problems)
-    reader = _Reader(kind)
-    for index, path in enumerate(files):
-        if index and files[index - 1].stem == path.stem:
-            found = f"another file of the same image, {files[index - 1].name}"
+    reader = _Reader(kind, sized=sized)
+    for index, (name, path) in enumerate(files):
+        if index and files[index - 1][0] == name:
+            found = f"another file of the same image, {files[index - 1][1].name}"
             problems.add("duplicate-file", found, "one file per image", file=str(path))
         if not path.stem.isprintable():
             found = f"file name {_quoted(path.name)}"
@@ -109,24 +123,30 @@ def read_boxes(
         reader.read(index, path, problems)
         if progress:
             progress(f"read {kind}", index + 1, len(files))
-    return reader.boxes(tuple(path.stem for path in files)), problems.all()
+    return reader.boxes(tuple(name for name, _ in files)), problems.all()
 
 
 def _report_empty_folder(folder: Path, kind: Kind, problems: Problems) -> None:
-    others = sorted({path.suffix for path in listed(folder) if path.suffix})
+    others = [path for path in listed(folder) if path.suffix]
+    cause = ""
+    if others:
+        cause = f"folder with {', '.join(sorted({path.suffix for path in others})[:5])} files"
+        foreign = file_format(others[0])
+        cause += f"; {foreign} is {CURE}" if foreign else ""
+    below = next((path for path in walked(folder) if path.suffix.lower() == ".txt"), None)
+    if below is not None:
+        cause = f"text files only in subfolders, such as {below.relative_to(folder)}"
     problems.add(
-        "empty-folder",
-        "no .txt file",
-        f"one text file per image with its {kind}",
-        cause=f"folder with {', '.join(others[:5])} files" if others else "",
+        "empty-folder", "no .txt file", f"one text file per image with its {kind}", cause=cause
     )
 
 
 class _Reader:
     """Boxes read so far, as growing columns."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, *, sized: bool = False) -> None:
         self.kind = kind
+        self.sized = sized
         self.scored = kind == "detections"
         self.numbers = array("d")  # confidence, left, top, right, bottom of each box
         self.places = array("q")  # image, label, line, difficult of each box
@@ -138,7 +158,8 @@ class _Reader:
         text = text_of(path, problems)
         for number, line in enumerate(_LINE_END.split(text or ""), start=1):
             if line and not line.isspace() and not self._add(image, number, line):
-                problems.extend([_explain(line, self.kind, str(path), f"line {number}")])
+                problem = _explain(line, self.kind, str(path), f"line {number}", sized=self.sized)
+                problems.extend([problem])
 
     def _add(self, image: int, number: int, line: str) -> bool:
         """Add the box of a line; False if it is invalid (``_explain`` gives the reason)."""
@@ -160,11 +181,14 @@ class _Reader:
         if not self.scored:
             numbers.insert(0, 0.0)
         confidence, left, top, right, bottom = numbers
+        near = (0.0, 0.0) if self.sized else (left, top)
         # false for NaN too
         if not (
             0 <= confidence <= 1
-            and -MAX_COORDINATE <= left <= right <= MAX_COORDINATE
-            and -MAX_COORDINATE <= top <= bottom <= MAX_COORDINATE
+            and -MAX_COORDINATE <= left <= MAX_COORDINATE
+            and -MAX_COORDINATE <= top <= MAX_COORDINATE
+            and near[0] <= right <= MAX_COORDINATE
+            and near[1] <= bottom <= MAX_COORDINATE
         ):
             return False
         label = self.spellings.get(name)
@@ -208,10 +232,14 @@ def text_of(path: Path, problems: Problems) -> str | None:
     return text
 
 
-def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
+def _explain(line: str, kind: Kind, file: str, record: str, *, sized: bool = False) -> Problem:
     """The problem of an invalid line."""
-    fields = ["left", "top", "right", "bottom"]
+    fields = ["left", "top", *(("width", "height") if sized else ("right", "bottom"))]
     words = line.split()
+    foreign = line_format(line)
+    if foreign:
+        cause = f"{foreign}, {CURE}"
+        return Problem("line-shape", file, _quoted(line), SHAPE[kind], record, cause=cause)
     if kind == "detections":
         fields.insert(0, "confidence")
     elif words[-1] == DIFFICULT:
@@ -226,6 +254,7 @@ def _explain(line: str, kind: Kind, file: str, record: str) -> Problem:
         numbers = dict(zip(fields, values, strict=True))
         problem = (
             _number_problem(numbers)
+            or _size_problem(numbers)
             or _corner_problem(numbers, flagged=kind == "ground truth" and _is_number(name[-1]))
             or _name_problem(" ".join(name), line, kind)
         )
@@ -266,10 +295,19 @@ def _number_problem(numbers: dict[str, str]) -> Problem | None:
     return None
 
 
+def _size_problem(numbers: dict[str, str]) -> Problem | None:
+    """The problem of a negative width or height."""
+    for field in ("width", "height"):
+        if float(numbers.get(field, "0")) < 0:
+            expected = f"{field} >= 0"
+            return Problem("negative-size", "", _quoted(numbers[field]), expected, field=field)
+    return None
+
+
 def _corner_problem(numbers: dict[str, str], *, flagged: bool) -> Problem | None:
     """The problem of corners in the wrong order; ``flagged`` if a flag may follow them."""
     for low, high in (("left", "right"), ("top", "bottom")):
-        if float(numbers[high]) < float(numbers[low]):
+        if high in numbers and float(numbers[high]) < float(numbers[low]):
             cause = "swapped corners, or width and height instead of right and bottom"
             if flagged and numbers["bottom"] in {"0", "1"}:
                 cause = f"a flag of 0 or 1 at the end of the line; use {DIFFICULT!r} instead"
@@ -287,7 +325,10 @@ def _name_problem(raw: str, line: str, kind: Kind) -> Problem | None:
     if not name.isprintable():
         found = f"{_quoted(name)} with a non-printable character"
         return Problem("class-name", "", found, "a name of printable characters", field="class")
-    if words and all(_NUMBER.fullmatch(word) for word in (*words, last)):
+    foreign = line_format(line)
+    if foreign:
+        cause = f"{foreign}, {CURE}"
+    elif words and all(_NUMBER.fullmatch(word) for word in (*words, last)):
         cause = "too many numbers"
     elif words and _NUMBER.fullmatch(last) and not last.isdigit() and 0 <= float(last) <= 1:
         cause = "an extra confidence"

@@ -7,12 +7,7 @@ compares them with the list of plots.
 
 from __future__ import annotations
 
-import html
 import itertools
-import json
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -22,12 +17,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from browser.chromium import dump, find_browser, seen_in  # noqa: E402
 from support.workflow_sweep import Sweep, two_modules  # noqa: E402
 
 from benchmark_eval.report.captions import PLOTS  # noqa: E402
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-SECONDS = 300
 FIRST_PAGE = (
     *("Sweep in results", "IoU threshold:0.5", "Sweep in strict/results", "IoU threshold:0.75"),
     *("Models:5", "benchmark-eval 0."),
@@ -38,7 +32,7 @@ FOLDERS = ("", " (strict)")
 
 def main() -> int:
     """Exit code 0 if the page is as expected, 1 if not, 2 without a browser."""
-    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    browser = find_browser()
     if browser is None:
         print("Chromium not found: apt-get install chromium", file=sys.stderr)
         return 2
@@ -70,22 +64,8 @@ def walk(browser: str, page: Path, folder: Path) -> dict[str, Any]:
     before, _, after = text.rpartition("</body>")
     walked = page.with_name("walk.html")
     walked.write_text(f"{before}<script>{(HERE / 'walk.js').read_text()}</script></body>{after}")
-    done = subprocess.run(
-        [
-            *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-            *(f"--user-data-dir={folder / 'browser'}", "--virtual-time-budget=600000"),
-            *("--dump-dom", walked.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    )
-    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
-    if found is None:
-        raise SystemExit("FAILED: walk.js did not finish")
-    seen: dict[str, Any] = json.loads(html.unescape(found[1]))
-    return seen
+    document, _ = dump(browser, walked, folder)
+    return seen_in(document, "walk.js")
 
 
 def compare(seen: dict[str, Any]) -> list[str]:

@@ -110,8 +110,8 @@ CHANGES = {
         1,
     ),
     "a word of the report": (
-        lambda f: edit(f / _models("report.txt"), b"Headline", b"Headlime"),
-        [f"{MODEL}_report.txt: found different content in line 7"],
+        lambda f: edit(f / _models("report.txt"), b"Localisation", b"Localisatiom"),
+        [f"{MODEL}_report.txt: found different content in line 2"],
         1,
     ),
     "a species": (

@@ -65,9 +65,19 @@ CASES = {
         "novelty.png",
         "tables/aggregated.json",
     ),
+    "compare": Case(
+        f"compare eval/{MODEL}_summary.json strict --plot {{out}}/plot.png",
+        "plot.png",
+        f"eval/{MODEL}_summary.json",
+    ),
     "report": Case(
         "report --aggregated tables/aggregated.json --output-dir {out}",
         "report.md",
+        "tables/aggregated.json",
+    ),
+    "page": Case(
+        "page --aggregated tables/aggregated.json --eval-dir eval --output {out}/report.html",
+        "report.html",
         "tables/aggregated.json",
     ),
     "subsets": Case(
@@ -94,6 +104,12 @@ CASES = {
         " --benchmark-dir data/benchmark --splits iid_test",
         "iid_test_predictions.json",
         "detections.json",
+    ),
+    "gallery": Case(
+        f"gallery --benchmark-dir data/benchmark --predictions-dir {PREDICTIONS} --splits iid_test"
+        " --cases 1 --jobs 1 --quiet --model m --output-dir {out}",
+        "index.html",
+        "data/benchmark/image_licences.csv",
     ),
     "map": Case(f"{MAP} -od {{out}}", "results.json", "gt/a.txt"),
     "synth": Case("synth --scale 0.005 --jobs 1 --output-dir {out}", "manifest.csv", ""),
@@ -155,6 +171,7 @@ def world(tmp_path_factory):
         succeed("synth --output-dir data --scale 0.005 --jobs 1")
         words = EVALUATE.replace("--splits iid_test ", "").replace("-name m", f"-name {MODEL}")
         succeed(f"{words} --output-dir eval")
+        succeed(f"{words} --output-dir strict --iou 0.75")
         succeed(f"{AGGREGATE} --manifest data/manifest.csv --output-dir tables")
         shutil.copy(f"{PREDICTIONS}/iid_test_predictions.json", "detections.json")
         for name, line in (("gt", "x 0 0 9 9\n"), ("det", "x 0.9 0 0 9 9\n")):

@@ -7,9 +7,11 @@ began.
 import json
 
 import pytest
+from PIL import Image
 from support.format_files import lay, lay_file
 from support.layout import (
     ANNOTATIONS,
+    IMAGE_SIZE,
     species,
     write_predictions,
     write_split,
@@ -168,9 +170,16 @@ def test_the_report_of_a_conversion(tmp_path, call):
         ["map", "-pd", ".", "-gt", ".", "--set-class-iou", NAME, NAME],
         ["plot", "--aggregated", NAME, "--output-dir", "x"],
         ["report", "--aggregated", NAME, "--output-dir", "x"],
+        ["compare", NAME, f"x={NAME}"],
+        ["compare", f"{NAME}*", f".:{NAME}"],
+        ["compare", "x", "y", "--plot", NAME],
+        ["compare", "x", "y", "--custom-metrics", NAME],
         ["aggregate", "--benchmark-dir", NAME, "--eval-dir", NAME, "--manifest", NAME,
          "--output-dir", "x"],
         ["subsets", "--benchmark-dir", NAME, "--output-dir", "x"],
+        ["gallery", "--benchmark-dir", NAME, "--predictions-dir", NAME, "--output-dir", "x",
+         "--model", "m"],
+        ["gallery", "--configfile", "x", "--output-dir", "x", "--model", NAME],
     ],
 )  # fmt: skip
 def test_arguments(tmp_path, monkeypatch, call, words):
@@ -186,6 +195,18 @@ def test_the_path_of_a_new_project(tmp_path, monkeypatch, call):
     code, printed = call("init", NAME)
     assert code == 0
     assert SEEN in printed
+
+
+def test_the_gallery_and_its_warnings(place, call):
+    for path in (place / "b" / ANNOTATIONS).iterdir():
+        path.write_text(path.read_text().replace("1.jpg", json.dumps(NAME)[1:-1]))
+    images = place / "b/detection/images"
+    images.mkdir(parents=True)
+    Image.new("RGB", IMAGE_SIZE).save(images / "2.jpg")
+    code, printed = call("gallery", *arguments(place), "--model", "m", "--output-dir", place / "g")
+    assert code == 0
+    assert f"image {NAME!r}: no image file of this name" in printed
+    assert_harmless((place / "g" / "index.html").read_text())
 
 
 def test_a_manifest_and_the_report_of_a_sweep(place, call):

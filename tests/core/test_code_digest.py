@@ -36,6 +36,8 @@ def digests():
         ("core/memory.py", set()),
         ("results/frames.py", set()),
         ("sweep/frames.py", set()),
+        ("sweep/compare.py", set()),
+        ("sweep/sides.py", set()),
         ("cli/evaluate.py", set()),
         ("check/run.py", set()),
         ("pipeline/plan.py", set()),

@@ -45,7 +45,7 @@ def test_the_usual_formats_are_opened(tmp_path, kind):
         (bytes(128) + b"DICM", "a DICOM file"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
         (b"", "an empty file"),
-        (b"hello", "an unreadable image (cannot identify image file"),
+        (b"hello", "an unreadable image (of no known format)"),
     ],
 )
 def test_other_files_are_named_by_their_first_bytes(tmp_path, data, found):

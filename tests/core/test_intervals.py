@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from benchmark_eval.core.intervals import (
     UNIT,
@@ -94,11 +94,16 @@ def test_seed_intervals_equal_those_of_scipy(values):
 
 @given(st.floats(1.0, 500.0), st.floats(-20.0, 20.0))
 def test_quantiles_probabilities_and_degrees_agree(df, statistic):
-    assert t_quantile(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
+    assert t_quantile(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-11)
     assert t_probability(statistic, df) == pytest.approx(2 * stats.t.sf(abs(statistic), df))
     assert t_degrees(t_quantile(df)) == pytest.approx(df, rel=1e-6)
     # the p-value is 0.05 exactly at the end of the interval
     assert t_probability(t_quantile(df), df) == pytest.approx(0.05, rel=1e-9)
+
+
+@pytest.mark.parametrize("df", [0.3, 0.5, 1.0, 2.0, 4.0, 1000.0, 1000.01, 1e4, 1e9, float("inf")])
+def test_quantiles_at_the_limits_of_their_methods(df):
+    assert t_quantile(df) == pytest.approx(float(special.stdtrit(df, 0.975)), rel=1e-11)
 
 
 def test_logits():

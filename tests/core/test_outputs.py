@@ -84,6 +84,16 @@ def test_a_stop_at_any_step_leaves_the_old_files_or_no_seal(tmp_path, monkeypatc
     )
 
 
+def test_a_relative_folder_is_not_mistaken_for_a_claim_of_another_process(tmp_path, monkeypatch):
+    """``tempfile.mkdtemp`` returns an absolute path since Python 3.12."""
+    made = outputs.tempfile.mkdtemp
+    monkeypatch.setattr(outputs.tempfile, "mkdtemp", lambda **kw: str(Path(made(**kw)).resolve()))
+    monkeypatch.chdir(tmp_path)
+    write("relative", "new")
+    assert content(tmp_path / "relative") == complete("new")
+    assert hidden(tmp_path / "relative") == []
+
+
 def test_a_file_that_appears_while_a_killed_run_is_repaired_is_kept(tmp_path):
     write(tmp_path, "old")
     (tmp_path / "b").unlink()
@@ -406,14 +416,14 @@ import os, signal, sys, time
 from benchmark_eval.core.outputs import claim
 with claim({str(tmp_path)!r}, ["a.txt"]):
     if os.fork() == 0:
+        print("forked", flush=True)
         time.sleep(60)
-    print("claimed", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
-            assert process.stdout.readline() == b"claimed\n"
+            assert process.stdout.readline() == b"forked\n"
             assert process.wait() == -signal.SIGKILL
             with claim(tmp_path, ["a.txt"]) as output:
                 output.write("a.txt", b"new")

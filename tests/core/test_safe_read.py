@@ -65,7 +65,7 @@ def bomb(path, unpacked):
         (lambda path: path.mkdir(), "a folder, not a regular file"),
         (lambda path: path.symlink_to("/dev/zero"), "a device, not a regular file"),
         (lambda path: path.symlink_to("nowhere"), "a link to nowhere, which does not exist"),
-        (lambda path: path.symlink_to(path.name), "symbolic links"),
+        (lambda path: path.symlink_to(path.name), "which leads back to the link itself"),
         (lambda path: path.symlink_to("loop"), "a link to loop, which does not exist"),
     ],
 )

@@ -31,7 +31,9 @@ def drawn_rules():
 
 @pytest.mark.workflow
 def test_the_rule_graph_is_up_to_date(tmp_path):
-    output = Sweep.make(tmp_path).run("--rulegraph", "dot")
+    sweep = Sweep.make(tmp_path)
+    sweep.configure(page=True)
+    output = sweep.run("--rulegraph", "dot")
     names = dict(re.findall(r'^\t(\d+)\[label = "(\w+)"', output, re.M))
     arrows = re.findall(r"^\t(\d+) -> (\d+)", output, re.M)
     assert len(arrows) > 5

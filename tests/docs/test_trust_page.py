@@ -48,6 +48,12 @@ def test_thresholds_are_those_of_the_code():
         assert f"{100 * share:g} %" in rows[name], name
     for name in ("another split", "image positions", "resized images"):
         assert f"{100 * evidence.MIN_FRACTION:g} %" in rows[name], name
+    assert f"at least {evidence.MIN_GAINED} images" in rows["turned images"]
+    assert f"({boxes.MIN_TURNED} images if half" in rows["turned images"]
+    assert f"{evidence.MIN_GAINED_PER_LOST} times as many" in rows["turned images"]
+    assert f"at least {boxes.MIN_TURNED_OUTSIDE_ALONE} images exceed" in rows["turned images"]
+    assert f"by {100 * boxes.PAST:g} % of its longer side" in rows["turned images"]
+    assert f"({boxes.MIN_TURNED_OUTSIDE} images if half" in rows["turned images"]
     threshold = rows["score threshold"]
     assert f"below {scores.MIN_SCORE_THRESHOLD:g}" in threshold
     shares = f"{100 * scores.EDGE_FRACTION:g} %, and {scores.EDGE_STEP:g} times"

@@ -160,7 +160,7 @@ def test_wrong_sizes_and_missing_or_broken_images_are_reported_together(tmp_path
     said = str(result.exception)
     assert "image 'b.png': found 99 x 99 px in the annotations, 20 x 12 px in the file" in said
     assert "image 'c.png': no file" in said
-    assert "image 'd.jpg': found an unreadable image (cannot identify image file" in said
+    assert "image 'd.jpg': found an unreadable image (of no known format)" in said
 
 
 def test_yolo_labels_with_images_and_without_a_benchmark(tmp_path):

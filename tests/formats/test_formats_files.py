@@ -461,7 +461,7 @@ def test_the_format_is_detected_by_suffix_and_content(tmp_path):
     [
         ({"a.xml": VOC, "a.json": []}, ".json and .xml files"),
         ({"a.txt": "", "b.txt": "\n"}, "only empty text files"),
-        ({"a.json": [{"x": 1}]}, "not in darkflow format"),
+        ({"a.json": [{"x": 1}]}, "not in darkflow or ultralytics-results format"),
         ({"notes.md": ""}, "no .xml, .json or .txt file"),
     ],
 )

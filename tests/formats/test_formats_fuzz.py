@@ -34,11 +34,15 @@ SOURCES = {
     "darkflow": [{"label": "Ips typographus", "confidence": 0.5, **CORNERS}],
     "yolo": "2 0.5 0.5 0.25 0.25 0.9\n0 0.1 0.1 0.05 0.05 0.5\n",
     "xyxy-text": "Ips typographus 0.9 1 2 30 40\nHylastes ater 0.5 1 2 3 4\n",
+    "xywh-text": "Ips typographus 0.9 20 20 5 5\nHylastes ater 0.5 1 2 3 4\n",
+    "mmdetection": [RECORD],
+    "ultralytics-results": [{"name": "Ips typographus", "class": 0, "confidence": 0.5,
+                             "box": {"x1": 1, "y1": 2, "x2": 30, "y2": 40}}],
     "voc-xml": "<annotation><filename>007.jpg</filename><size><width>200</width><height>100"
     "</height></size><object><name>Ips typographus</name><difficult>0</difficult><bndbox>"
     "<xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox></object></annotation>",
 }  # fmt: skip
-SUFFIX = {"darkflow": ".json", "voc-xml": ".xml"}
+SUFFIX = {"darkflow": ".json", "ultralytics-results": ".json", "voc-xml": ".xml"}
 ODD = st.one_of(
     st.none(),
     st.booleans(),

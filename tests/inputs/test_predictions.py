@@ -276,6 +276,16 @@ def test_a_pipe_is_not_an_empty_prediction_file(benchmark, tmp_path):
         read_predictions(path, benchmark, "iid_test")
 
 
+def test_a_file_that_is_compressed_twice_is_reported(benchmark, tmp_path):
+    path = tmp_path / "iid_test_predictions.json.gz"
+    path.write_bytes(gzip.compress(gzip.compress(b"[]")))
+    with pytest.raises(InputError) as error:
+        read_predictions(path, benchmark, "iid_test")
+    (problem,) = error.value.problems
+    assert problem.found == "gzip data in a gzip file"
+    assert problem.cause == "compressed twice: unpack it once"
+
+
 def test_a_damaged_gzip_file_is_reported(benchmark, tmp_path):
     path = tmp_path / "iid_test_predictions.json.gz"
     path.write_bytes(gzip.compress(json.dumps([record()] * 50).encode())[:-9])
@@ -323,8 +333,12 @@ def test_a_float_that_is_not_an_id_is_reported(benchmark, tmp_path, value):
 @pytest.mark.parametrize("box", [[1e308, 0, 1e308, 1], [0, 0, 1e200, 1e200]])
 @pytest.mark.filterwarnings("error")
 def test_a_box_whose_corner_or_area_overflows_is_invalid(benchmark, tmp_path, box):
-    with pytest.raises(InputError, match="record 0, bbox"):
+    """The numbers are finite, so the message names what is not."""
+    with pytest.raises(InputError, match="record 0, bbox") as error:
         read(benchmark, tmp_path, json.dumps([record(bbox=box)]))
+    (problem,) = error.value.problems
+    assert problem.expected.startswith("numbers whose right and bottom edges")
+    assert problem.cause == "coordinates far beyond any image"
 
 
 @pytest.mark.parametrize("number", [-(2**63), 2**63 - 1])

@@ -32,6 +32,7 @@ def test_public_names():
         "load_benchmark",
         "read_predictions",
         "aggregate",
+        "compare",
         "read_summary",
         "read_aggregated",
         "convert_annotations",

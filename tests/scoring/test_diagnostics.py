@@ -64,6 +64,11 @@ def sizes(benchmark_dir, split):
     return {image["id"]: (image["width"], image["height"]) for image in content["images"]}
 
 
+def file_names(benchmark_dir, split):
+    content = json.loads((benchmark_dir / f"detection/annotations_coco/{split}.json").read_text())
+    return {image["id"]: image["file_name"] for image in content["images"]}
+
+
 def trained(benchmark):
     categories = benchmark.categories
     return categories.ids[categories.n_train_images > 0].tolist()
@@ -189,6 +194,33 @@ def image_positions(records, context):
     return records
 
 
+def turned(every):
+    """Boxes of every n-th image as in the stored image, which is displayed turned by 90 degrees."""
+
+    @each
+    def plant(record, context):
+        width, _ = context["sizes"][record["image_id"]]
+        x, y, w, h = record["bbox"]
+        if record["image_id"] % every == 0:
+            record["bbox"] = [y, width - x - w, h, w]
+
+    return plant
+
+
+def name_positions(first):
+    """Positions in the sorted file names."""
+
+    def plant(records, context):
+        names = context["file_names"]
+        order = sorted(names, key=names.get)
+        place = {number: at for at, number in enumerate(order, start=first)}
+        for record in records:
+            record["image_id"] = place[record["image_id"]]
+        return records
+
+    return plant
+
+
 def written_twice(records, context):
     return records + [dict(r) for r in records[:50]]
 
@@ -222,8 +254,18 @@ PLANTS = {
         ["box layout", "boxes outside"],
         "corners [x1, y1, x2, y2]",
     ),
-    "centres": ("iid_test", centres, ["box layout", "boxes outside"], "centres [cx, cy, w, h]"),
-    "x and y swapped": ("iid_test", swapped, ["box layout", "boxes outside"], "[y, x, h, w]"),
+    "centres": (
+        "iid_test",
+        centres,
+        ["box layout", "boxes outside", "turned images"],
+        "centres [cx, cy, w, h]",
+    ),
+    "x and y swapped": (
+        "iid_test",
+        swapped,
+        ["box layout", "boxes outside", "turned images"],
+        "[y, x, h, w]",
+    ),
     "normalised": ("iid_test", normalised, ["normalised boxes"], "likely normalised coordinates"),
     "normalised centres": (
         "iid_test",
@@ -288,6 +330,24 @@ PLANTS = {
         ["image positions", "dropped records", "boxes outside"],
         "if image_id numbers the images in ascending order of their ids from 0: likely positions",
     ),
+    "positions in sorted names": (
+        "iid_test",
+        name_positions(1),
+        ["image positions", "boxes outside"],
+        "if image_id numbers the images in the order of their file names from 1: likely positions",
+    ),
+    "every fifth image turned": (
+        "iid_test",
+        turned(5),
+        ["turned images", "boxes outside"],
+        "all of which fit with width and height swapped: likely boxes in another EXIF orientation",
+    ),
+    "every fourth image of inat_test turned": (
+        "inat_test",
+        turned(4),
+        ["turned images", "boxes outside"],
+        "fit a specimen only if the image is turned by 90 degrees",
+    ),
     "written twice": ("iid_test", written_twice, ["repeated records"], "50 duplicates"),
     "dropped": (
         "iid_test",
@@ -304,6 +364,7 @@ def planted(tree, folder, split, plant):
     ids = benchmark.categories.ids.tolist()
     context = {
         "sizes": sizes(benchmark_dir, split),
+        "file_names": file_names(benchmark_dir, split),
         "ids": ids,
         "trained": trained(benchmark),
         "held_out": sorted(set(ids) - set(trained(benchmark))),
@@ -318,6 +379,30 @@ def test_each_warning_fires_on_its_mistake(tree, tmp_path, name):
     found = fired(planted(tree, tmp_path, split, plant))
     assert sorted(found) == sorted(kinds)
     assert words in found[kinds[0]][0]
+
+
+def test_numbers_of_file_names_instead_of_image_ids_are_reported(tree, tmp_path):
+    """Images 000123.jpg with other ids; detectors that keep stems as numbers write 123."""
+    _, directory, model = tree
+    shutil.copytree(directory, tmp_path / "b")
+    path = tmp_path / "b/detection/annotations_coco/iid_test.json"
+    content = json.loads(path.read_text())
+    ids = [image["id"] for image in content["images"]]
+    shuffled = np.random.default_rng(0).permutation(ids)
+    number = dict(zip(ids, (3 * shuffled + 5).tolist(), strict=True))
+    for image in content["images"]:
+        image["file_name"] = f"{number[image['id']]:06d}.jpg"
+    path.write_text(json.dumps(content))
+    records = json.loads((model / "iid_test_predictions.json").read_text())
+    for record in records:
+        record["image_id"] = number[record["image_id"]]
+    records = [record for record in records if record["image_id"] in ids]  # the others are unknown
+    (tmp_path / "iid_test_predictions.json").write_text(json.dumps(records))
+    benchmark = load_benchmark(tmp_path / "b")
+    save_index(benchmark, tmp_path / "index.npz")
+    for source in (benchmark, read_index(tmp_path / "index.npz")):
+        (text,) = fired(evidence(source, tmp_path, "iid_test"))["image positions"]
+        assert "if image_id is the number in the file name: likely numbers of file names" in text
 
 
 def test_a_warning_explained_by_a_more_specific_one_is_omitted(tree, tmp_path):

@@ -401,6 +401,12 @@ def _(tree):
     tree.splits["iid_test"]["images"][2]["source_image_uuid"] = "train-3"
 
 
+@plant("file-name-in-two-splits")
+def _(tree):
+    for split, row in (("train", 4), ("inat_test", 7)):
+        tree.splits[split]["images"][row]["file_name"] = "K\u00e4fer-4.jpg"
+
+
 @plant("record-in-two-splits")
 def _(tree):
     tree.annotation("semantic_ood", 2)["source_record_id"] = "train-record-3"

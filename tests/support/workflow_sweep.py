@@ -91,6 +91,7 @@ class Sweep:
             "predictions_dir": "data/predictions",
             "manifest": "data/manifest.csv",
             "plot_formats": ["svg"],
+            "page": False,  # takes seconds; tests of the page set it
             **keys,
         }
         # JSON is YAML

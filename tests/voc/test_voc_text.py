@@ -397,3 +397,58 @@ def test_every_line_gives_a_box_or_a_problem(words, kind):
         assert problem.found
         assert problem.expected
         assert len(str(problem)) < 500
+
+
+# ------------------------------------------------------------------------- other formats
+
+
+KITTI = "Car 0.00 0 -1.57 599.41 156.40 629.75 189.25 2.85 2.63 12.34 0.47 1.49 69.44 1.56"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (KITTI, "KITTI labels"),
+        (f"{KITTI} 0.9", "KITTI labels"),
+        ("1,1,794.2,247.5,71.2,174.8,-1,-1,-1,-1", "MOT tracks"),
+        ("1 1 794.2 247.5 71.2 174.8 1 -1 -1 -1", "MOT tracks"),
+        ("377,117,463,117,465,130,378,130,Genaxis Theatre", "ICDAR text"),
+        ('38, 43, 920, 215, "Tiredness"', "ICDAR text"),
+    ],
+)
+@pytest.mark.parametrize("read", [ground_truth, detections])
+def test_lines_of_formats_that_are_not_read_are_named(tmp_path, read, line, name):
+    """KITTI lines would be valid ground truth of a class "Car 0.00 0 -1.57 ..."."""
+    boxes, problems = read(tmp_path, line)
+    assert len(boxes) == 0
+    assert [problem.kind for problem in problems] == ["line-shape"]
+    assert f"{name}, not read: export COCO, YOLO or Pascal VOC instead" in str(problems[0])
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "name"),
+    [
+        ("a.json", '{"imagePath": "a.jpg", "shapes": []}', "LabelMe JSON"),
+        ("a.xml", '<annotations><image id="0" name="a.jpg"/></annotations>', "CVAT XML"),
+    ],
+)
+def test_folders_of_formats_that_are_not_read_are_named(tmp_path, file, content, name):
+    (tmp_path / "det").mkdir()
+    (tmp_path / "det" / file).write_text(content)
+    (problem,) = problems_of(tmp_path, TRUTH, {})
+    assert f"; {name} is not read: export COCO" in str(problem)
+
+
+def test_text_files_in_subfolders_are_not_read_silently(tmp_path):
+    write_folder(tmp_path / "det" / "part", {"b": "Ips typographus 0.9 1 1 2 2\n"})
+    result = score(tmp_path, {**TRUTH, "b": "Ips typographus 1 1 2 2\n"}, FOUND)
+    assert "1 text file in subfolders of the detections not read (part/b.txt)" in result.notes
+    write_folder(tmp_path / "x" / "det" / "part", {"b": ""})
+    (problem,) = problems_of(tmp_path / "x", TRUTH, {})
+    assert "text files only in subfolders, such as part/b.txt" in str(problem)
+
+
+def test_composed_and_decomposed_file_names_are_the_same_image(tmp_path):
+    """macOS decomposes umlauts in file names."""
+    result = score(tmp_path, {"K\u00e4fer": TRUTH["a"]}, {"Ka\u0308fer": FOUND["a"]})
+    assert result.mAP == 1

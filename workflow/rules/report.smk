@@ -1,4 +1,4 @@
-# Plots and report are made from the tables only.
+# Plots, report and page are made from the tables only.
 from benchmark_eval.report.captions import PLOTS
 
 
@@ -67,3 +67,34 @@ rule report:
         "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
         " --record={output.record:q} --aggregated={input.aggregated:q}"
         " --output-dir={params.output_dir:q} --plot-format={params.plot_format}"
+
+
+rule page:
+    """Write the page of the sweep."""
+    input:
+        aggregated=read_by("page", "page", files_of("sweep")[:1]),
+        tables_record=read_by("page", "page", [recorded("sweep")]),
+    output:
+        page=report(
+            "results/report.html",
+            category=shown_in("Report"),
+            labels={"page": "Report of the sweep"},
+        ),
+        record=recorded("page"),
+    log:
+        "results/logs/page.log",
+    benchmark:
+        "results/benchmarks/page.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        python=python,
+        script=script("page"),
+        fingerprint=fingerprint("report"),
+        eval_dir=lambda wildcards, input, output: str(Path(output.page).parent / "models"),
+    shell:
+        "{params.python:q} -P {params.script:q} --log={log:q} --fingerprint={params.fingerprint:q}"
+        " --record={output.record:q} --aggregated={input.aggregated:q}"
+        " --eval-dir={params.eval_dir:q} --output={output.page:q}"

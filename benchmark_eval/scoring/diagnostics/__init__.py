@@ -26,6 +26,7 @@ from benchmark_eval.scoring.diagnostics.boxes import (
     other_split,
     outside,
     resized,
+    turned,
 )
 from benchmark_eval.scoring.diagnostics.evidence import Evidence
 from benchmark_eval.scoring.diagnostics.ids import (
@@ -63,6 +64,7 @@ EXPECTED = {
     "normalised boxes": _IN_PIXELS,
     "box layout": _IN_PIXELS,
     "resized images": _IN_PIXELS,
+    "turned images": "boxes in the orientation of the annotations",
     "boxes outside": _IN_PIXELS,
     "shifted ids": _BENCHMARK_IDS,
     "held-out ids": "category ids of species with training images",
@@ -80,6 +82,7 @@ WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
     "normalised boxes": normalised,
     "box layout": box_layout,
     "resized images": resized,
+    "turned images": turned,
     "boxes outside": outside,
     "shifted ids": shifted_ids,
     "held-out ids": held_out_ids,
@@ -98,6 +101,14 @@ BENCHMARK_WARNINGS: dict[str, Callable[[Evidence], Iterator[str]]] = {
 """Warnings about the benchmark; every evaluation repeats them, ``check`` reports them once."""
 EXPLAINED_BY = {
     "boxes outside": {
+        "another split",
+        "image positions",
+        "normalised boxes",
+        "box layout",
+        "resized images",
+        "turned images",
+    },
+    "turned images": {
         "another split",
         "image positions",
         "normalised boxes",

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmark_eval.core.arrays import Floats
+from benchmark_eval.core.arrays import Bools, Floats, Ints, rows_of_ids
 from benchmark_eval.core.text import counted, percent
 from benchmark_eval.inputs.predictions import rows_of_images
 from benchmark_eval.scoring.diagnostics.evidence import (
     FIT_IOU,
     MIN_FRACTION,
+    MIN_GAINED,
+    MIN_GAINED_PER_LOST,
     Evidence,
     explains,
     numbered,
@@ -20,6 +22,16 @@ from benchmark_eval.scoring.diagnostics.evidence import (
 OUTSIDE_FRACTION = 0.05
 """Smallest fraction of boxes outside their image at which a warning fires. Detectors clip boxes to
 the image or overshoot by a pixel or two."""
+MIN_TURNED = 4
+"""Fewest images at which half of those without a fit must fit after turning; ``MIN_GAINED`` if
+fewer than half do."""
+MIN_TURNED_OUTSIDE = 3
+"""Fewest images with boxes beyond them that fit with width and height swapped, at which images are
+taken to be turned, if half of their best detections fit a specimen after turning ..."""
+MIN_TURNED_OUTSIDE_ALONE = 5
+"""... or at this number in any case."""
+PAST = 0.05
+"""Part of the longer side by which a box must exceed its image for that."""
 MAX_NORMALISED = 2.0
 """Largest coordinate in px at which coordinates are taken to be normalised."""
 RESIZED_SAMPLE = 100
@@ -51,7 +63,7 @@ def other_split(evidence: Evidence) -> Iterator[str]:
 
 
 def image_positions(evidence: Evidence) -> Iterator[str]:
-    """Image ids that are the positions of the images in a list, or shifted by one."""
+    """Image ids that are positions in a list of images, numbers of file names, or shifted."""
     best, as_is, truth = evidence.best, evidence.fits, evidence.truth
     if not evidence.many_misfits:
         return
@@ -59,21 +71,37 @@ def image_positions(evidence: Evidence) -> Iterator[str]:
     orders = {"in ascending order of their ids": np.arange(len(truth.image_ids))}
     if (np.diff(truth.file_order) < 0).any():
         orders["in the order of the annotation file"] = truth.file_order
+    if (np.diff(truth.name_order) < 0).any():
+        orders["in the order of their file names"] = truth.name_order
+    listed = "positions in a list of images instead of image ids"
     readings = [
-        (numbered(ids, rows, first), f"if image_id numbers the images {order} from {first}")
+        (numbered(ids, rows, first), f"if image_id numbers the images {order} from {first}", listed)
         for order, rows in orders.items()
         for first in (0, 1)
     ]
     for by, words in ((1, "added to"), (-1, "subtracted from")):
-        readings.append((rows_of_images(ids + by, truth), f"if 1 is {words} every image_id"))
-    fits = [evidence.fits_on(image) for image, _ in readings]
+        changed = f"if 1 is {words} every image_id"
+        readings.append((rows_of_images(ids + by, truth), changed, listed))
+    words = "if image_id is the number in the file name"
+    named = "numbers of file names (7 for 007.jpg) instead of image ids"
+    readings.append((_rows_of_numbers(ids, truth.name_number), words, named))
+    fits = [evidence.fits_on(image) for image, _, _ in readings]
     most = max(range(len(fits)), key=lambda i: int(fits[i].sum()))
+    _, words, likely = readings[most]
     if explains(fits[most], as_is) and fits[most].sum() >= MIN_FRACTION * len(best):
         yield (
             f"{int(as_is.sum()):,} of the best detections of {counted(len(best), 'image')} fit a "
-            f"specimen as written, {int(fits[most].sum()):,} {readings[most][1]}: likely positions "
-            "in a list of images instead of image ids"
+            f"specimen as written, {int(fits[most].sum()):,} {words}: likely {likely}"
         )
+
+
+def _rows_of_numbers(numbers: Ints, of_names: Ints) -> Ints:
+    """The image whose file name is each number; -1 if there is none, or more than one."""
+    values, first, count = np.unique(of_names, return_index=True, return_counts=True)
+    unique = (count == 1) & (values >= 0)
+    values, first = values[unique], first[unique]
+    at = rows_of_ids(values, numbers)
+    return np.where(at >= 0, first[at], -1) if len(first) else at
 
 
 def _scale_and_layout(boxes: Floats, size: Floats, layout: str, *, normalised: bool) -> Floats:
@@ -236,6 +264,85 @@ def _likeliest_size(evidence: Evidence, reach: float) -> tuple[str, float]:
         if np.count_nonzero(fit) > least and fit.sum() > most:
             most, likeliest = float(fit.sum()), (way, length)
     return likeliest
+
+
+def turned(evidence: Evidence) -> Iterator[str]:
+    """Boxes of some images that belong to the image turned by 90 degrees, as by EXIF.
+
+    Only images whose best detection fits nothing as written are compared, one by one, because
+    cameras turn some images and not others. Mirrored boxes show how many would fit by chance.
+    """
+    best = evidence.best
+    size = evidence.truth.sizes[best.image]
+    with np.errstate(invalid="ignore"):
+        tested = ~evidence.fits & (np.abs(size[:, 0] - size[:, 1]) > 0)
+    if np.count_nonzero(tested) < MIN_TURNED_OUTSIDE:
+        return
+    read = {way: tested & evidence.fits_as(_turned_boxes(best.boxes, size, way)) for way in WAYS}
+    fits = read["clockwise"] | read["anticlockwise"]
+    by_chance = read["mirrored"] | read["flipped"]
+    past, fits_turned = _past_their_image(evidence)
+    n, n_chance = int(fits.sum()), int(by_chance.sum())
+    if not fits_turned.any() and not n:
+        return
+    n_past, n_elsewhere = int(fits_turned.sum()), int((past & ~fits_turned).sum())
+    of_past = fits_turned[best.image] & tested
+    # of boxes that fit nothing, half never fit by chance after turning
+    enough = MIN_TURNED if 2 * n >= np.count_nonzero(tested) else MIN_GAINED
+    enough_fit = n >= max(enough, MIN_GAINED_PER_LOST * n_chance)
+    enough_past = n_past >= max(MIN_TURNED_OUTSIDE, MIN_GAINED_PER_LOST * n_elsewhere)
+    n_past_fit = int((fits & of_past).sum())
+    half_fit = 2 * n_past_fit >= max(int(of_past.sum()), MIN_TURNED_OUTSIDE)
+    enough_past &= half_fit or n_past >= MIN_TURNED_OUTSIDE_ALONE
+    if enough_fit or enough_past:
+        found = []
+        if n:
+            found.append(
+                f"the best detections of {counted(n, 'image')} fit a specimen only if the image is "
+                "turned by 90 degrees"
+            )
+        if n_past:
+            found.append(
+                f"{counted(n_past, 'image')} with boxes beyond the image, all of which fit with "
+                "width and height swapped"
+            )
+        text = "; ".join(found)
+        yield (
+            f"{text}: likely boxes in another EXIF orientation than the annotations (the image "
+            "loader applied or ignored it; convert them with --images-dir and --frame)"
+        )
+
+
+WAYS = ("clockwise", "anticlockwise", "mirrored", "flipped")
+
+
+def _turned_boxes(boxes: Floats, size: Floats, way: str) -> Floats:
+    """Boxes [x, y, w, h] of an image before it was turned or mirrored to have this ``size``."""
+    x, y, w, h = boxes.T
+    width, height = size.T
+    columns = {
+        "clockwise": (width - y - h, x, h, w),
+        "anticlockwise": (y, height - x - w, h, w),
+        "mirrored": (width - x - w, y, w, h),
+        "flipped": (x, height - y - h, w, h),
+    }
+    return np.stack(columns[way], axis=1)
+
+
+def _past_their_image(evidence: Evidence) -> tuple[Bools, Bools]:
+    """Images with boxes beyond them, and those of these whose boxes fit with swapped sides."""
+    image, boxes = evidence.everything.image, evidence.everything.boxes
+    sizes = evidence.truth.sizes
+    slack, past_by = (part * sizes.max(axis=1, initial=0.0) + 1 for part in (0.01, PAST))
+    reach = np.zeros_like(sizes)
+    low = np.zeros(len(sizes))
+    for side in (0, 1):
+        np.maximum.at(reach[:, side], image, boxes[:, side] + boxes[:, 2 + side])
+        np.minimum.at(low, image, boxes[:, side])
+    with np.errstate(invalid="ignore"):
+        past: Bools = np.logical_or((reach > sizes + past_by[:, None]).any(axis=1), low < -past_by)
+        inside = (reach <= sizes[:, ::-1] + slack[:, None]).all(axis=1) & (low >= -slack)
+    return past, past & inside
 
 
 def outside(evidence: Evidence) -> Iterator[str]:
