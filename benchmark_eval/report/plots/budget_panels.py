@@ -18,30 +18,37 @@ from benchmark_eval.report.reference import CARD, CARD_IOU, CARD_RANGES
 from benchmark_eval.sweep.conditions import FULL_DATA
 from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 
-_SEED_STEP = 0.1
+_SEED_STEP = 0.012
+"""Distance of the seeds from their mean, as a share of the axis."""
 
 
-def reading_note(complete: int, metrics: Sequence[str] = (), *, card: bool = False) -> str:
-    """The note on seeds, means, intervals, n and the budget axis; ``complete`` is the usual n.
+def points_note(complete: int, metrics: Sequence[str]) -> str:
+    """The note on seeds, means, intervals and n; ``complete`` is the usual n.
 
     ``metrics`` decides which intervals are named.
     """
     if complete < 2:
-        text = "Each point: one seed (n = 1), without an interval of retraining."
-    else:
-        both = [name for name in metrics if name in SPECIES_MEANS]
-        kind = (
-            "Thick bar: 95 % interval over retraining; thin bar: over species and retraining"
-            if both
-            else "Bar: 95 % interval over retraining (other seeds, the same test images)"
-        )
-        if both and len(both) < len(metrics):
-            kind += " (AP only)"
-        text = (
-            f"Faint dots: seeds. Marker: their mean, n = {complete} seeds unless stated. {kind}; "
-            "cut to the metric's range."
-        )
-    text += " Budgets are on a log2 scale, except 0 and all, which stand apart (dotted)."
+        return "Each point: one seed (n = 1), without an interval of retraining."
+    both = [name for name in metrics if name in SPECIES_MEANS]
+    kind = (
+        "Thick bar: 95 % interval over retraining; thin bar: over species and retraining"
+        if both
+        else "Bar: 95 % interval over retraining (other seeds, the same test images)"
+    )
+    if both and len(both) < len(metrics):
+        kind += " (AP only)"
+    return (
+        f"Faint dots: seeds. Marker: their mean, n = {complete} seeds unless stated. {kind}; "
+        "cut to the metric's range."
+    )
+
+
+def reading_note(complete: int, metrics: Sequence[str], *, card: bool = False) -> str:
+    """The note on the points (``points_note``), the budget axis and the card's range."""
+    text = (
+        f"{points_note(complete, metrics)} Budgets are on a log2 scale, except 0 and all, which "
+        "stand apart (dotted)."
+    )
     return f"{text}\nShaded box: {CARD}." if card else text
 
 
@@ -79,15 +86,16 @@ def draw_series(
     shift: float = 0.0,
     complete: int = 0,
     apart: Collection[float] = (),
+    length: float = 8.0,
 ) -> None:
     """Draw means with a line, intervals as bars and, to their left, each seed as a dot.
 
     ``shift`` separates series at one budget. A mean of fewer than ``complete`` seeds is annotated
-    with its n. Lines to points of ``apart`` are dotted.
+    with its n. Lines to points of ``apart`` are dotted. ``length`` is that of the x axis.
     """
     if series.dots:
         axes.plot(
-            [x + shift - _SEED_STEP for x, _ in series.dots],
+            [x + shift - _SEED_STEP * length for x, _ in series.dots],
             [y for _, y in series.dots],
             linestyle="none",
             marker="o",
@@ -174,6 +182,7 @@ def by_architecture(view: View, title: str, metrics: Sequence[str], base: float 
                     shift=shift[at] * min(1.0, budgets.spacing),
                     complete=view.seeds(metrics, name),
                     apart=budgets.apart,
+                    length=budgets.length,
                 )
                 drawn.append(series)
             last = line is page.axes[-1]
@@ -247,6 +256,7 @@ def by_part(view: View, title: str, parts: Sequence[tuple[str, Look]], y_label: 
                     shift=moved * min(1.0, budgets.spacing),
                     complete=view.seeds(metrics, name),
                     apart=budgets.apart,
+                    length=budgets.length,
                 )
                 drawn.append(series)
             budget_axis(panel, budgets, REGIME_AXIS[regime], page.panel_width(), shown=last)

@@ -16,7 +16,7 @@ from benchmark_eval.inputs.manifest import ONE_ARCHITECTURE
 from benchmark_eval.report import figures
 from benchmark_eval.report.looks import REGIME_LOOK, Look
 from benchmark_eval.report.lookup import BY_NAME
-from benchmark_eval.report.plots.budget_panels import draw_series
+from benchmark_eval.report.plots.budget_panels import draw_series, points_note
 from benchmark_eval.report.plots.text import verdict_text
 from benchmark_eval.report.plots.view import Series, View, point
 from benchmark_eval.results.registry import HEADLINE
@@ -45,6 +45,12 @@ class _Costs:
     def values(self) -> list[float]:
         """Every cost."""
         return [getattr(row, self.unit) for rows in self.rows.values() for row in rows]
+
+    @property
+    def length(self) -> float:
+        """The length of the axis of log2 costs."""
+        low, high = _ends(self.values)
+        return high - low
 
     def series(self, architecture: str, regime: str, metric: str, *, dots: bool = True) -> Series:
         """One headline metric over log2 of the cost."""
@@ -96,7 +102,9 @@ def cost(view: View, title: str, unit: Unit) -> Figure:
         for panel, name in zip(panels, view.shown, strict=True):
             for regime, look in looks.items():
                 series = costs.series(name, regime, metric)
-                draw_series(panel, series, look, complete=view.seeds([metric], name))
+                draw_series(
+                    panel, series, look, complete=view.seeds([metric], name), length=costs.length
+                )
                 drawn.append(series)
         values = [value for series in drawn for value in series.extent()]
         figures.fit_y(panels, values, BY_NAME[metric].metric.low, BY_NAME[metric].metric.high)
@@ -111,10 +119,7 @@ def cost(view: View, title: str, unit: Unit) -> Figure:
     return page.headings(
         title,
         list(looks.values()),
-        f"Faint dots: seeds. Marker: their mean (n = {complete} seeds unless stated). Thick "
-        f"bar: 95 % interval "
-        "over retraining; thin bar: over species and retraining (AP only); cut to [0, 1]. "
-        f"{costs.note()}{view.others_note()}",
+        f"{points_note(complete, HEADLINE)} {costs.note()}{view.others_note()}",
     )
 
 
@@ -208,11 +213,15 @@ def _differences(
     return "\n".join(lines) or "not compared"
 
 
+def _ends(costs: Sequence[float]) -> tuple[float, float]:
+    """The limits of an axis of log2 costs."""
+    return math.log2(min(costs) / 1.15), math.log2(max(costs) * 1.15)
+
+
 def log_axis(panels: Sequence[Axes], costs: Sequence[float], label: str, width: float) -> None:
     """A log2 axis of positions log2(cost), with plain numbers at its ticks."""
     low, high = min(costs), max(costs)
-    first = math.log2(low / 1.15)
-    last = math.log2(high * 1.15)
+    first, last = _ends(costs)
     most = max(2, int(width / 0.38))
     ticks = [2.0**e for e in range(math.ceil(first), math.floor(last) + 1)]
     ticks = ticks[:: -(-len(ticks) // most)] if ticks else []

@@ -17,7 +17,6 @@ from benchmark_eval.report.looks import ERROR_FILL
 from benchmark_eval.report.lookup import label
 from benchmark_eval.report.plots.view import View, ends
 from benchmark_eval.results.registry import SPLIT_LABEL
-from benchmark_eval.sweep.conditions import best_conditions
 from benchmark_eval.sweep.table_rows import ErrorRow, GenusConfusionRow
 
 _SPLIT = "iid_test"
@@ -155,8 +154,7 @@ _MOST_GENERA = 42
 
 def genera(view: View, title: str) -> Figure:
     """Misidentified specimens by true and predicted genus, for the best architecture."""
-    best = best_conditions(view.table.learning_curves)
-    ranked = sorted(best, key=lambda name: -(best[name].metrics["iid_AP_50_95"].mean or 0.0))
+    ranked = sorted(view.shown, key=lambda name: -(view.best[name] or 0.0))
     rows = [row for row in view.table.genus_confusions if row.split == _SPLIT]
     names = [name for name in ranked if any(row.architecture == name for row in rows)]
     if not names:

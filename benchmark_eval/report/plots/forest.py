@@ -108,10 +108,9 @@ def _few(
         chosen = [item for item in chosen if item[0][0] in last.values()]
         note += " Only the largest budget of each regime; all are in comparisons.csv."
     if len(chosen) > _MOST:
-        best = next(iter(view.table.comparisons)).a
-        lead = _without_condition(best, view)
+        lead = max(view.shown, key=lambda name: view.best[name] or 0.0)
         chosen = [item for item in chosen if lead in item[0][1:]]
-        note += f" Only pairs with {lead}, which has the best condition."
+        note += f" Only pairs with {lead}, the architecture with the best condition."
     return chosen[:_MOST], note
 
 

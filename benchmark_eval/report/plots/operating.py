@@ -27,7 +27,9 @@ def operating(view: View, title: str) -> Figure:
     names = [name for name in view.shown if any(key[0] == name for key in rows)]
     splits = [split for split in TEST_SPLITS if any(key[1] == split for key in rows)]
     if not names:
-        return figures.blank(title, "Not shown: AP in distribution is undefined everywhere.")
+        return figures.blank(
+            title, "Not shown: no headline metric is defined, so no condition is best."
+        )
     several = len(view.architectures) > 1
     page = figures.Page(
         len(names),

@@ -18,7 +18,7 @@ from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.tables import TARGET_REGIME, TargetRow
 
 SPLIT = "iid_test"
-_MOST_COLUMNS = 4
+_MOST_COLUMNS = 3
 _NO_TARGETS = f"Not shown: this sweep has no model of {TARGET_REGIME} with scored target species."
 
 

@@ -8,14 +8,19 @@ from benchmark_eval.sweep.verdicts import Word
 _SHORT = {Word.INCONCLUSIVE_AFTER_CORRECTION: "inconcl. (Holm)"}
 
 
+def _rounded(value: float) -> float:
+    """0 for what would be printed as minus 0."""
+    return 0.0 if abs(value) < 0.005 else value
+
+
 def number(value: float) -> str:
     """A fraction with two digits after the point and a true minus sign."""
-    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{_rounded(value):.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signed(value: float) -> str:
     """A difference with its sign."""
-    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{_rounded(value):+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def interval(low: float | None, high: float | None) -> str:

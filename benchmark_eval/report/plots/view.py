@@ -16,6 +16,7 @@ from benchmark_eval.protocol import ALL
 from benchmark_eval.report.looks import MOST_ARCHITECTURES, Look, architecture_looks
 from benchmark_eval.report.lookup import BY_NAME, Lookup
 from benchmark_eval.results.registry import HEADLINE
+from benchmark_eval.sweep.conditions import best_conditions
 from benchmark_eval.sweep.tables import Aggregated, CurveRow, Limits, ModelRow, OperatingRow
 
 REGIME_AXIS = {
@@ -77,6 +78,12 @@ class Budgets:
         self.spacing = min((b - a for a, b in pairwise(ordered)), default=1.0)
 
     @property
+    def length(self) -> float:
+        """The length of the axis."""
+        low, high = self.limits
+        return high - low
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Limits of the axis; one or two budgets are centred."""
         low, high = min(self.at.values()), max(self.at.values())
@@ -102,14 +109,23 @@ class View:
         self.splits: list[str] = list(table.inputs.options.get("splits", []))
 
     @cached_property
+    def lead(self) -> str:
+        """The first headline metric that is defined anywhere; it decides what is best."""
+        return next((name for name in HEADLINE if self.seeds([name])), HEADLINE[0])
+
+    @cached_property
+    def best(self) -> dict[str, float | None]:
+        """The mean of the ``lead`` metric at each architecture's best condition."""
+        best = best_conditions(self.table.learning_curves)
+        return {
+            name: best[name].metrics[self.lead].mean if name in best else None
+            for name in self.architectures
+        }
+
+    @cached_property
     def looks(self) -> dict[str, Look]:
         """The look of each architecture with a colour of its own, with its short label."""
-        lead = HEADLINE[0]
-        best: dict[str, float | None] = {}
-        for row in self.table.learning_curves:
-            mean, known = row.metrics[lead].mean, best.get(row.architecture)
-            best[row.architecture] = known if mean is None else max(mean, known or 0.0)
-        found = architecture_looks(self.architectures, best)
+        found = architecture_looks(self.architectures, self.best)
         return {
             name: Look(self.look.short(name), look.color, look.marker)
             for name, look in found.items()
@@ -131,7 +147,7 @@ class View:
             return ""
         return (
             f" {what} the {MOST_ARCHITECTURES} of {len(self.architectures)} architectures with the "
-            f"highest {BY_NAME[HEADLINE[0]].label} at their best condition."
+            f"highest {BY_NAME[self.lead].label} at their best condition."
         )
 
     @cached_property
