@@ -497,7 +497,7 @@ def _unseen(facts: Facts, by: Spec, start: Mapping[str, str], evidence: str) -> 
             "Bands and density",
             "Recall by the number of specimens on the image and by distance band, one panel per "
             "architecture. Compare bands at equal density only. Points of fewer than 10 images "
-            "have no line.",
+            "have no interval and no line.",
             "density",
             [
                 choice("split", "Split", "split", unseen),

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.intervals import Estimate, Reason
+from benchmark_eval.core.shares import MIN_IMAGES
 from benchmark_eval.inputs.manifest import Condition, budget_text
 from benchmark_eval.report.facts import Facts
 from benchmark_eval.report.lookup import BY_NAME
@@ -231,6 +232,7 @@ def targets(facts: Facts) -> list[Row]:
 def density(facts: Facts) -> list[Row]:
     """Recall and accuracy by density of the images and by distance band."""
     order = budget_order(facts)
+    few: Row = {"low": None, "high": None, "why": str(Reason.FEW_IMAGES)}
     rows: list[Row] = []
     for line, row in enumerate(facts.data.density_curves, 2):
         for name in STRATUM_METRICS:
@@ -247,6 +249,7 @@ def density(facts: Facts) -> list[Row]:
                         "n_images": row.n_images,
                         "n_specimens": row.n_gt,
                         **_estimate(estimate),
+                        **({} if row.n_images >= MIN_IMAGES else few),
                         "fixed": "by construction" if name in row.by_construction else "",
                         "file": "density_curves.csv",
                         "line": line,
