@@ -110,6 +110,10 @@ readme-plot: demo ## draw the plot of the README from the demo's results
 	  --format svg --only learning_iid_AP_50_95
 	cp demo/plots/learning_iid_AP_50_95.svg docs/demo_learning_curve.svg
 
+.PHONY: page-screenshots
+page-screenshots: demo ## draw the screenshots of the page from the demo's results (requires Chromium)
+	$(BIN)/python docs/page_screenshots.py results/report.html
+
 .PHONY: bench-scaling
 bench-scaling: setup ## measure how a sweep scales with the number of models; write docs/scaling.md
 	$(BIN)/python benchmarks/scaling.py

@@ -55,8 +55,8 @@ def main() -> int:
         page, hostile = make_pages(folder)
         browser = playwright.chromium.launch(executable_path=found, args=list(OPTIONS))
         tests: tuple[Callable[[Browser, Path], None], ...] = (
-            leaderboard, curves, costs, threshold, species, toolbox, address, downloads, widths,
-            accessible, without_script,
+            leaderboard, curves, costs, threshold, species, genera, toolbox, address, downloads,
+            widths, accessible, without_script,
         )  # fmt: skip
         for test in tests:
             test(browser, page)
@@ -275,6 +275,26 @@ def species(browser: Browser, page: Path) -> None:
         text = tab.locator("#panel-species .about").inner_text()
         for words in (name, "Do not rely on:", "Training images:", "is mistaken for"):
             expect(words in text, f"species: {words!r} is not shown")
+
+
+def genera(browser: Browser, page: Path) -> None:
+    """No genus has more specimens than are scored, and correct ones are on the diagonal."""
+    labels = [row for row in table(page, "labels.csv") if row["group"] == "all"]
+    labels = [row for row in labels if row["split"] == "iid_test"]
+    with opened(browser, page) as tab:
+        totals: dict[str, float] = {}
+        for row in drawn(tab, "genera"):
+            totals[row["true"]] = totals.get(row["true"], 0) + row["value"]
+            of = [
+                r
+                for r in labels
+                if r["split"] == "iid_test" and r["label"].split()[0] == row["true"]
+            ]
+            right = sum(float(r["n_right"]) for r in of)
+            if row["true"] == row["predicted"]:
+                expect(row["count"] >= right - 1e-3, f"genera: {row['count']} of {right} correct")
+        expect(len(totals) >= 3, f"genera: {len(totals)} rows")
+        expect(max(totals.values()) <= 1.0001, f"genera: {totals}")
 
 
 def toolbox(browser: Browser, page: Path) -> None:

@@ -8,6 +8,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 from support.factories import BUDGETS
 from support.small_sweep import noisy, run_sweep
 
@@ -186,6 +187,16 @@ def test_missed_specimens_are_those_that_recall_leaves(sweep):
                 100 * source.metrics["false_positives_per_image"].mean
             )
     assert seen == set(rows.QUANTITIES)
+
+
+def test_strata_of_fewer_than_10_images_have_no_interval(sweep):
+    table = sweep[0]
+    sizes = iter([9, 10] * len(table.density_curves))
+    curves = [replace(row, n_images=next(sizes)) for row in table.density_curves]
+    found = rows.density(Facts(replace(table, density_curves=curves)))
+    few, enough = ([row for row in found if row["n_images"] == n] for n in (9, 10))
+    assert {(row["low"], row["why"]) for row in few} == {(None, "fewer than 10 images")}
+    assert any(row["low"] is not None for row in enough)
 
 
 def test_rows_survive_the_compact_form():

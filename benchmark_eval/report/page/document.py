@@ -60,11 +60,13 @@ def write_page(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section of the page."""
+    """A section of the page: what the data show, charts, the answer in detail, cautions, tables."""
 
     id: str
     title: str
+    lead: Markup
     body: Markup
+    cautions: Markup
     grids: tuple[tables.Grid, ...] = ()
     panels: tuple[panels.Panel, ...] = ()
 
@@ -123,14 +125,14 @@ def _parts(
     prose: Any,
 ) -> list[Part]:
     def part(id_: str, title: str, names: tuple[str, ...], *grids: tables.Grid) -> Part:
-        body: list[str] = []
-        for name in names:
-            section = answers[name]
-            body += [*section.answer, ""]
-            body += [f"*Caution.* {' '.join(section.caveats)}", ""] if section.caveats else []
-        return Part(id_, title, prose(*body), grids, tuple(shown.get(id_, ())))
+        sections = [answers[name] for name in names]
+        lead = [f"**{section.conclusion}.**\n" for section in sections]
+        body = [line for section in sections for line in (*section.answer, "")]
+        cautions = [f"*Caution.* {' '.join(s.caveats)}\n" for s in sections if s.caveats]
+        panels_ = tuple(shown.get(id_, ()))
+        return Part(id_, title, prose(*lead), prose(*body), prose(*cautions), grids, panels_)
 
-    equal = ("equal_budget_images", "equal_budget_specimens")
+    equal = ("equal_budget_images", "equal_budget_specimens", "equal_budget_price")
     return [
         part(
             "curves",

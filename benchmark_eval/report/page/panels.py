@@ -159,7 +159,14 @@ COSTS = (
         price=True,
     ),
 )
-AXIS = mapping("axis", "Horizontal axis", [option("budget", "budget", spec="budget"), *COSTS])
+CONFIGURED = option(
+    "price",
+    "price (configuration)",
+    {"x": "price"},
+    {},
+    spec="cost",
+    x="price, as in the configuration",
+)
 SCALE = mapping(
     "scale",
     "Scale of costs",
@@ -264,8 +271,8 @@ def panels(facts: Facts) -> dict[str, list[Panel]]:
     start = _defaults(facts)
     evidence = _evidence(facts)
     return {
-        "curves": _curves(scale, start),
-        "equal-budget": _equal(by, start),
+        "curves": _curves(facts, scale, start),
+        "equal-budget": _equal(facts, by, start),
         "targets": _targets(facts, by),
         "unseen": _unseen(facts, by, start, evidence),
         "losses": _losses(by, start, evidence),
@@ -297,7 +304,14 @@ def _evidence(facts: Facts) -> str:
     )
 
 
-def _curves(scale: Scale, start: Mapping[str, str]) -> list[Panel]:
+def _axis(facts: Facts, *first: Mapping[str, Any]) -> Control:
+    """Costs, with the prices of the configuration if it has any."""
+    priced = any(row.price is not None for row in facts.data.budget_curves)
+    options = [*first, *COSTS, *([CONFIGURED] if priced else [])]
+    return mapping("axis", "Horizontal axis", options)
+
+
+def _curves(facts: Facts, scale: Scale, start: Mapping[str, str]) -> list[Panel]:
     tips = (*TOOLTIP, *LEVEL)
     regimes = charts.facet("regime", REGIMES)
     seeds = (*TOOLTIP, *SEED)
@@ -323,7 +337,7 @@ def _curves(scale: Scale, start: Mapping[str, str]) -> list[Panel]:
                 choice("split", "Split", "split", start["split"]),
                 choice("metric", "Metric", "metric", start["metric"]),
                 INTERVALS,
-                AXIS,
+                _axis(facts, option("budget", "budget", spec="budget")),
                 SCALE,
                 several("architectures", "Architectures", "architecture"),
             ],
@@ -336,7 +350,7 @@ def _curves(scale: Scale, start: Mapping[str, str]) -> list[Panel]:
     ]
 
 
-def _equal(by: Spec, start: Mapping[str, str]) -> list[Panel]:
+def _equal(facts: Facts, by: Spec, start: Mapping[str, str]) -> list[Panel]:
     cost = charts.curves(
         charts.quantity("x", "@x", type="@scale"), charts.BY_REGIME, by, (*TOOLTIP, *LEVEL)
     )
@@ -351,7 +365,7 @@ def _equal(by: Spec, start: Mapping[str, str]) -> list[Panel]:
                 choice("split", "Split", "split", start["split"]),
                 choice("metric", "Metric", "metric", start["metric"]),
                 INTERVALS,
-                mapping("axis", "Horizontal axis", COSTS),
+                _axis(facts),
                 SCALE,
             ],
             {"cost": cost},
@@ -483,7 +497,7 @@ def _unseen(facts: Facts, by: Spec, start: Mapping[str, str], evidence: str) -> 
             "Bands and density",
             "Recall by the number of specimens on the image and by distance band, one panel per "
             "architecture. Compare bands at equal density only. Points of fewer than 10 images "
-            "have no line.",
+            "have no interval and no line.",
             "density",
             [
                 choice("split", "Split", "split", unseen),
@@ -794,15 +808,16 @@ def _genera(by: Spec, evidence: str) -> list[Panel]:
     tips = (
         *TOOLTIP,
         *(("true", "True genus"), ("predicted", "Predicted genus"), ("value_text", "Share")),
-        *(("count", "True positives per seed"), ("of", "of"), ("interval", "95 % interval")),
+        *(("count", "Specimens per seed"), ("of", "of"), ("interval", "95 % interval")),
         *(("n", "Seeds (n)"), ("source", "Source")),
     )
     return [
         Panel(
             "genera",
             "Confusion of genera",
-            "True positives by true and predicted genus, at the best condition of an architecture. "
-            "The diagonal is the correct genus.",
+            "Specimens by true and predicted genus, as shares of the scored specimens of the true "
+            "genus, at the best condition of an architecture. The diagonal is the correct genus; "
+            "what a row lacks to 1 is missed.",
             "genera",
             [
                 choice("split", "Split", "split", SPLIT_LABEL["iid_test"]),
@@ -814,7 +829,7 @@ def _genera(by: Spec, evidence: str) -> list[Panel]:
             {"": charts.matrix(by, tips)},
             ("architecture",),
             [*CONDITION, ("true", "True genus"), ("predicted", "Predicted genus"),
-             ("value", "Share of the true genus"), ("count", "True positives per seed"),
+             ("value", "Share of the true genus"), ("count", "Specimens per seed"),
              ("of", "of"), ("n", "Seeds (n)"), ("source", "Source")],
             most=1,
             empty=evidence or "No confusions: no split with trained species was evaluated.",

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from benchmark_eval.core.intervals import Estimate
+from benchmark_eval.core.intervals import Estimate, Reason
+from benchmark_eval.core.shares import MIN_IMAGES
 from benchmark_eval.inputs.manifest import Condition, budget_text
 from benchmark_eval.report.facts import Facts
 from benchmark_eval.report.lookup import BY_NAME
 from benchmark_eval.report.page.tables import compact
-from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL
+from benchmark_eval.results.registry import BAND_LABEL, SPLIT_LABEL, SPLIT_PREFIX
 from benchmark_eval.sweep.summaries import STRATUM_METRICS
 from benchmark_eval.sweep.tables import TARGET_KEYS, TARGET_REGIME, curve_names
 
@@ -231,6 +232,7 @@ def targets(facts: Facts) -> list[Row]:
 def density(facts: Facts) -> list[Row]:
     """Recall and accuracy by density of the images and by distance band."""
     order = budget_order(facts)
+    few: Row = {"low": None, "high": None, "why": str(Reason.FEW_IMAGES)}
     rows: list[Row] = []
     for line, row in enumerate(facts.data.density_curves, 2):
         for name in STRATUM_METRICS:
@@ -247,6 +249,7 @@ def density(facts: Facts) -> list[Row]:
                         "n_images": row.n_images,
                         "n_specimens": row.n_gt,
                         **_estimate(estimate),
+                        **({} if row.n_images >= MIN_IMAGES else few),
                         "fixed": "by construction" if name in row.by_construction else "",
                         "file": "density_curves.csv",
                         "line": line,
@@ -313,44 +316,44 @@ def fields(items: Iterable[Any], file: str, **more: Mapping[str, str]) -> list[R
 
 
 def genera(facts: Facts) -> list[Row]:
-    """True positives by true and predicted genus: sums over the species of the two genera.
+    """Detected specimens by true and predicted genus, at a best condition.
 
-    ``value`` is the share of the true positives of the genus, ``count`` their mean number per seed.
+    ``value`` is the share of the scored specimens of the true genus, ``count`` their mean number
+    per seed. The diagonal is the sum of the correct species and of wrong species of the genus.
     """
     genus = {row.species: row.genus for row in facts.data.species}
-    counts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
-    totals: dict[tuple[str, str, str], dict[str, float]] = {}
-    about: dict[tuple[str, str, str], Row] = {}
-
-    def add(key: tuple[str, str, str], true: str, predicted: str, n: float) -> None:
-        cells = counts.setdefault(key, {})
-        cells[true, predicted] = cells.get((true, predicted), 0.0) + n
-
+    scored: dict[tuple[str, str], int] = {}
+    for species in facts.data.species:
+        for split, prefix in SPLIT_PREFIX.items():
+            n = getattr(species, f"{prefix}_n_specimens") or 0
+            scored[split, species.genus] = scored.get((split, species.genus), 0) + n
+    counts: dict[tuple[Condition, str, str], dict[tuple[str, str], float]] = {}
+    seeds: dict[tuple[Condition, str, str], int] = {}
     for label in facts.data.labels:
         if label.group == "all" and label.label in genus:
-            key = (label.architecture, label.split, label.threshold)
-            own = genus[label.label]
-            add(key, own, own, label.n_right)
-            rows = totals.setdefault(key, {})
-            rows[own] = rows.get(own, 0.0) + label.n_true
-            about[key] = {**_condition(label.condition, 0), "n": label.n_seeds}
-    for row in facts.data.confusions:
-        key = (row.architecture, row.split, row.threshold)
-        if key in totals and row.true_species in genus and row.predicted_species in genus:
-            add(key, genus[row.true_species], genus[row.predicted_species], row.n)
+            key = (label.condition, label.split, label.threshold)
+            cells, own = counts.setdefault(key, {}), genus[label.label]
+            cells[own, own] = cells.get((own, own), 0.0) + label.n_right
+            seeds[key] = label.n_seeds
+    for row in facts.data.genus_confusions:
+        key = (row.condition, row.split, row.threshold)
+        cells, pair = counts.setdefault(key, {}), (row.true_genus, row.predicted_genus)
+        cells[pair] = cells.get(pair, 0.0) + row.n
+        seeds[key] = row.n_seeds
     return [
         {
-            **about[key],
-            "split": SPLIT_LABEL[key[1]],
-            "threshold": THRESHOLD_LABEL[key[2]],
+            **_condition(condition, 0),
+            "n": seeds[condition, split, threshold],
+            "split": SPLIT_LABEL[split],
+            "threshold": THRESHOLD_LABEL[threshold],
             "true": true,
             "predicted": predicted,
-            "value": n / totals[key][true],
+            "value": n / scored[split, true],
             "count": n,
-            "of": totals[key][true],
-            "file": "labels.csv and confusions.csv",
+            "of": scored[split, true],
+            "file": "labels.csv and genus_confusions.csv",
         }
-        for key, cells in counts.items()
+        for (condition, split, threshold), cells in counts.items()
         for (true, predicted), n in cells.items()
-        if n and totals[key].get(true)
+        if n and scored.get((split, true))
     ]

@@ -121,7 +121,10 @@ def species_facts(facts: Facts) -> dict[str, list[tuple[str, str]]]:
             ("Do not rely on:", mark),
             ("Genus:", row.genus),
             ("Role:", row.role),
-            ("Distance band, unseen:", BAND_LABEL.get(row.distance_band, row.distance_band)),
+            (
+                "Distance band:",
+                BAND_LABEL.get(row.distance_band, "") if row.role == "unseen" else "",
+            ),
             ("Target species, band:", BAND_LABEL.get(row.target_band, row.target_band)),
             ("Tier:", row.tier),
             ("Training images:", _count(row.n_train_images)),

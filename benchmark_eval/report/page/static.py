@@ -97,7 +97,14 @@ def picture(panel: Panel, table: Sequence[Row]) -> str:
         return ""
     spec = json.dumps(specification(panel, rows, words, name))
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(_numbered(svg).encode()).decode()
+
+
+def _numbered(svg: str) -> str:
+    """The SVG with ids by their order; Vega counts them over all pictures of a process."""
+    names: dict[str, str] = {}
+    pattern = r"\b(?:gradient_|clip)\d+\b"
+    return re.sub(pattern, lambda found: names.setdefault(found[0], f"id{len(names)}"), svg)
 
 
 def bundle() -> str:

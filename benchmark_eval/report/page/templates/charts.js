@@ -299,7 +299,7 @@ Page.charts = (() => {
         ? el("table", {}, el("caption", {}, `${title} (the ${at.length} most frequent; descriptive, without intervals)`),
             el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Species"), ...heads.map((head) => el("th", { scope: "col" }, head)))),
             el("tbody", {}, ...at.map((i) => el("tr", {}, el("td", {}, other(i)), ...fields.map((field) => { const value = read(field)(i); return el("td", { class: typeof value === "number" ? "num" : "txt" }, tidy(value)); })))))
-        : el("p", { class: "note" }, `${title}: none`));
+        : el("p", { class: "note" }, `${title}: no pair in confusions.csv.`));
     };
     box.replaceChildren(
       el("h4", {}, name || ""),
