@@ -63,15 +63,12 @@ def section(facts: Facts) -> Section:
 
 
 def conclusion(facts: Facts) -> str:
-    """Near against far if it is tested, else the recall."""
-    row = _gap(facts, facts.lead, OOD_BANDS[-1])
-    if row is not None and row.verdict != Word.NOT_TESTED:
-        return f"Near minus far detection recall, {compared(row)}"
-    lead = facts.lead
-    if lead is None or not lead.metrics[_OOD].n:
-        return "Recall on unseen species by taxonomic distance"
-    known = f" and {facts.level(lead, _IID)} in distribution" if lead.metrics[_IID].n else ""
-    return f"Class-agnostic AR@100 is {facts.level(lead, _OOD)} on unseen species{known}"
+    """Near against the farthest band that is tested."""
+    for band in reversed(OOD_BANDS[1:]):
+        row = _gap(facts, facts.lead, band)
+        if row is not None and row.verdict != Word.NOT_TESTED:
+            return f"Near minus {_short(band)} detection recall, {compared(row)}"
+    return "Recall on unseen species by taxonomic distance"
 
 
 def sentence(facts: Facts) -> str:
