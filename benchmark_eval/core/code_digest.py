@@ -16,7 +16,7 @@ PACKAGE = "benchmark_eval"
 _SHARED = ("protocol.py", "core", "inputs")
 ROOMS = {
     "index": _SHARED,
-    "scoring": (*_SHARED, "results", "scoring"),
+    "scoring": (*_SHARED, "results", "training/tiers.py", "scoring"),
     "sweep": (*_SHARED, "results", "training", "sweep"),
     # the report's fingerprint includes that of the sweep, and so all packages below it
     "report": ("report",),

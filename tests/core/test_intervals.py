@@ -31,7 +31,6 @@ DOCUMENTED = (
     "sweep.moderated",
     "sweep.multiple",
     "sweep.studentized_range",
-    "sweep.designs",
     "sweep.budget_curves",
 )
 

@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs/howto.md").read_text()
 GRID = [("global_uniform", "1"), ("incremental_natural", "0.10")]
 SEEDS = (0, 1)
 ALL = {f"yolo_{condition}_s{seed}" for condition in ("gu_k1", "in_p010") for seed in SEEDS}
-AFTER = {"aggregate", "plot_sweep", "report"}
+AFTER = {"aggregate", "plot_sweep", "report", "page"}
 # records the arguments of `benchmark-eval run` instead of running it
 RECORDER = """benchmark-eval() {
     [ "$1" = run ]; shift; printf "%s\\n" "$@" > "$CALL"

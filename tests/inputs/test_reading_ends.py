@@ -314,6 +314,10 @@ EXCEPTIONS = {
     "core/npz.py: load": "reads a stream of open_input",
     "results/evidence.py: open": "a part of an archive from open_input",
     "inputs/config.py: read_text": "the schema, which is part of the package",
+    "gallery/page.py: read_text": "the template, which is part of the package",
+    "gallery/pictures.py: load": "decodes an image from open_image",
+    "report/page/document.py: read_text": "the template, which is part of the package",
+    "report/page/prose.py: parse": "reads text, as Markdown",
     "inputs/prediction_decoder.py: GzipFile": "unpacks a file from open_input piece by piece",
 }
 

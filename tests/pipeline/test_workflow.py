@@ -275,7 +275,7 @@ def test_code_edits_rerun_the_jobs_that_use_the_code(sweep, copied_workflow, tmp
     sweep.env["PYTHONPATH"] = str(copy)
     assert sweep.planned() == NOTHING
     edits = [
-        ("report/sentences.py", (set(), READ)),
+        ("report/facts.py", (set(), READ)),
         ("report/style.mplstyle", (set(), READ)),
         ("sweep/tables.py", (set(), AFTER)),
         ("voc/__init__.py", NOTHING),
@@ -429,7 +429,7 @@ def test_every_rule_is_described(tmp_path):
     sweep = Sweep(tmp_path, ROOT / "workflow/Snakefile")
     output = sweep.run("--list")
     assert f"profile {ROOT}/workflow/profiles/default" in output
-    listed = output.splitlines()[-10:]
+    listed = output.splitlines()[-11:]
     assert [line for line in listed if not re.fullmatch(r"\w+ \([A-Z].*\.\)", line)] == []
     assert listed[0].startswith("aggregate ")
     assert listed[-1].startswith("tables ")
