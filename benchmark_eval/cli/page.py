@@ -19,7 +19,7 @@ from benchmark_eval.core.terminal import say
 )
 @click.option(
     "--eval-dir",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder with the files of the models, as for `benchmark-eval aggregate`. The page links "
     "to files in its own folder or below.",
 )

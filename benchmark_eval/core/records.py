@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark_eval.core.errors import InputError
+from benchmark_eval.core.outputs import RECORD, read_record
 from benchmark_eval.core.problems import Problem
 from benchmark_eval.core.safe_read import file_sha256, read_input
 
@@ -121,5 +122,21 @@ def require_last_run(aggregated: str | Path) -> None:
     problem = from_earlier_run(results, "sweep", path)
     if problem is None and (results / STATE).is_dir():
         problem = edited(path, file_digest(path), current_record(results / STATE, "sweep"))
+    if problem is None:
+        problem = rewritten(path, file_digest(path))
     if problem is not None:
         raise InputError([problem])
+
+
+def rewritten(path: Path, digest: str | None) -> Problem | None:
+    """A problem if a file that a command wrote was changed since, by the record beside it."""
+    recorded = read_record(path.parent).get(path.name)
+    if recorded is None or digest is None or digest in recorded:
+        return None
+    return Problem(
+        "digest",
+        str(path),
+        f"SHA-256 {digest[:12]}...",
+        f"SHA-256 {recorded[-1][:12]}..., as recorded in {RECORD} when it was written",
+        cause="edited manually, or restored from a backup",
+    )

@@ -132,6 +132,7 @@ def write_gallery(
         splits=splits,
     )
     images = _images_dir(sources, images_dir)
+    _require_own_folder(output_dir, sources)
     with claim(
         output_dir, [PAGE, CROPS, WHOLES], inputs=_inputs(sources, images, configfile), force=force
     ) as output:
@@ -153,6 +154,19 @@ def _images_dir(sources: Sources, given: str | Path | None) -> Path:
         found = "a file" if folder.exists() else absent(folder, "no such folder")
         raise UsageError(f"--images-dir {folder}: found {found}; expected a folder of images")
     return folder
+
+
+def _require_own_folder(output_dir: str | Path, sources: Sources) -> None:
+    """Refuse a folder whose files would be read as those of the benchmark or of a model."""
+    place = Path(output_dir).resolve()
+    models = [model.predictions_dir.resolve() for model in sources.models]
+    taken = any(place.is_relative_to(f) for f in (Path(sources.benchmark_dir).resolve(), *models))
+    # beside the models, the folders of the gallery would count as models
+    if taken or place in [folder.parent for folder in models]:
+        raise UsageError(
+            f"{output_dir}: found a folder of the benchmark or of predictions; expected a folder "
+            "of its own (the files of the gallery would be read as inputs)"
+        )
 
 
 def _inputs(sources: Sources, images: Path, configfile: str | Path | None) -> list[Input]:

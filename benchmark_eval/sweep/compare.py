@@ -539,6 +539,20 @@ def _other_options(different: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
         yield f"{OPTION_LABELS[option]}: {shown}"
 
 
+def _unchecked(sides: Sequence[Side]) -> Iterator[str]:
+    """Sides whose models may be of several conditions."""
+    letters = [
+        side.letter
+        for side in sides
+        if len(side.runs) > 1 and any(run.condition is None for run in side.runs)
+    ]
+    if letters:
+        yield (
+            f"It was not checked that the models of {_and(letters)} are seeds of one condition: no "
+            "tables of a sweep beside their summaries say so."
+        )
+
+
 def _notes(
     sides: Sequence[Side], splits: Sequence[str], differences: Sequence[SideDifference]
 ) -> Iterator[str]:
@@ -559,6 +573,7 @@ def _notes(
                 "If some of these are seeds of one method, they should be one side: put the "
                 "pattern of their names in quotes, or give their arguments the same NAME=."
             )
+    yield from _unchecked(sides)
     if few:
         yield (
             f"{_and(few)} {'has' if len(few) == 1 else 'have'} fewer than {MIN_SEEDS} models, so "

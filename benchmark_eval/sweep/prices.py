@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from benchmark_eval.core.errors import UsageError
 
+MAX_PRICE = 1e12
+"""Largest price, so that the price of a budget cannot overflow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:
@@ -15,7 +18,7 @@ class Prices:
     Raises
     ------
     UsageError
-        A price is not a finite number of at least 0, or both are 0.
+        A price is not a number from 0 to ``MAX_PRICE``.
     """
 
     per_image: float | None = None
@@ -24,8 +27,10 @@ class Prices:
     def __post_init__(self) -> None:
         given = {"price_per_image": self.per_image, "price_per_specimen": self.per_specimen}
         for name, value in given.items():
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise UsageError(f"{name} must be a number of at least 0; got {value!r}")
+            if value is not None and not 0 <= value <= MAX_PRICE:
+                raise UsageError(
+                    f"{name}: found {value!r}; expected a number from 0 to {MAX_PRICE:g}"
+                )
 
     @property
     def options(self) -> dict[str, float]:

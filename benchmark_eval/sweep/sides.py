@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark_eval.core.errors import InputError, UsageError
-from benchmark_eval.core.outputs import RECORD, read_record
 from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.records import (
     STATE,
-    current_record,
-    edited,
-    file_digest,
-    from_earlier_run,
     outdated_model,
+    require_last_run,
+    rewritten,
 )
 from benchmark_eval.core.safe_read import absent, read_or_report
 from benchmark_eval.core.text import counted, some_of
@@ -282,14 +279,8 @@ class _Tables:
 
     @staticmethod
     def _read(path: Path, problems: Problems) -> Aggregated | None:
-        results = path.parent.parent
-        problem = from_earlier_run(results, "sweep", path)
-        if problem is None and (results / STATE).is_dir():
-            problem = edited(path, file_digest(path), current_record(results / STATE, "sweep"))
-        found = [*_rewritten(path, file_digest(path)), *([problem] if problem else [])]
         try:
-            if found:
-                raise InputError(found)
+            require_last_run(path)
             return load_tables(path)
         except InputError as error:
             problems.extend(error.problems)
@@ -340,20 +331,9 @@ def _changed(path: Path, model: str, digest: str, home: Path) -> Iterator[Proble
         problem = outdated_model(home.parent / STATE, model, path, digest)
         if problem is not None:
             yield problem
-    yield from _rewritten(path, digest)
-
-
-def _rewritten(path: Path, digest: str | None) -> Iterator[Problem]:
-    """Whether a file that a command wrote was changed since, by the record beside it."""
-    recorded = read_record(path.parent).get(path.name)
-    if recorded is not None and digest not in recorded:
-        yield Problem(
-            "digest",
-            str(path),
-            f"SHA-256 {str(digest)[:12]}...",
-            f"SHA-256 {recorded[-1][:12]}..., as recorded in {RECORD} when it was written",
-            cause="edited manually, or restored from a backup",
-        )
+    problem = rewritten(path, digest)
+    if problem is not None:
+        yield problem
 
 
 # ------------------------------------------------------------------ what can be compared

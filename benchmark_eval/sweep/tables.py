@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from benchmark_eval.core.csv_text import csv_text
-from benchmark_eval.core.errors import BenchmarkEvalError, InputError
+from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.intervals import Covers, Estimate, Reason
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.outputs import Input, Outputs, claim
@@ -670,7 +670,7 @@ def claim_tables(
     with claim(output_dir, names, inputs=inputs, force=force, declared=declared) as output:
         try:
             yield output
-        except (BenchmarkEvalError, OSError):
+        except Exception:
             with contextlib.suppress(OSError):
                 output.clear()
             raise
