@@ -214,7 +214,8 @@ PLOTS: tuple[Plot, ...] = (
         "Detection and identification in distribution",
         IDENTIFICATION,
         "Detection recall, species accuracy given detection, and their product, the fraction of "
-        "specimens detected and correctly identified (species recall). Missed specimens are the "
+        "specimens detected and correctly identified (species recall), with detections of any "
+        "confidence: at a threshold, more are missed. Missed specimens are the "
         "distance from 1 down to the first line; misidentified ones that from the first line down "
         "to the third. The larger distance is the bottleneck. Bars are 95 % intervals over "
         "retraining.",
