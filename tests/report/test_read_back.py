@@ -175,8 +175,8 @@ def test_the_bottom_line_has_five_sentences_whose_numbers_are_those_of_the_table
     regimes = re.findall(rf"(\w+) (is higher than|against) (\w+) \(([^)]*)\): ({ESTIMATE.pattern})",
                          lines["Regime"].replace("?P<", ""))  # fmt: skip
     assert regimes
-    for a, word, b, span, cell, *_ in regimes:
-        span = span.replace(",", "")
+    for a, word, b, shown, cell, *_ in regimes:
+        span = shown.replace(",", "")
         sides = {f"{lead} {name}, {span}" for name in (a, b)}
         rows = comparisons(folder, "equal_budget_images", metric="iid_AP_50_95")
         (row,) = [r for r in rows if {r["a"], r["b"]} == sides]
