@@ -48,6 +48,21 @@ def test_every_estimate_is_one_of_the_tables_and_names_what_its_interval_covers(
     assert assert_estimates(text, folder) > 250
 
 
+def test_one_design_has_one_line_on_rare_species_and_the_false_verdicts_are_counted(swept):
+    table, text, _ = swept
+    lines = [
+        line
+        for line in sections(text)["Are rare species worse?"].splitlines()
+        if line.startswith("- At ")
+    ]
+    # k=all and p=1 train on the same images
+    assert [re.search(r"(\S+=\S+), AP", line)[1] for line in lines] == ["k=all"]
+    assert "retraining]" not in lines[0]
+    questions = {(r.question, r.metric, r.scope) for r in table.comparisons if r.n_tests}
+    n = len(questions)
+    assert f"0.05 x {n} = {0.05 * n:.1f} questions" in sections(text)["Methods"]
+
+
 def comparisons(folder, question, **wanted):
     return [
         row
