@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 from support.factories import BUDGETS
 from support.report_reading import (
     ESTIMATE,
@@ -61,6 +62,25 @@ def test_one_design_has_one_line_on_rare_species_and_the_false_verdicts_are_coun
     questions = {(r.question, r.metric, r.scope) for r in table.comparisons if r.n_tests}
     n = len(questions)
     assert f"0.05 x {n} = {0.05 * n:.1f} questions" in sections(text)["Methods"]
+
+
+def test_head_minus_tail_is_printed_where_it_has_an_interval_over_species(swept):
+    table, _, _ = swept
+    own = [row for row in table.tiers if row.tier != "head minus tail"]
+    text = render(replace(table, tiers=own))
+    answer = sections(text)["Are rare species worse?"].partition("*Caution.*")[0]
+    assert "head minus tail" not in answer.lower()
+    rows = [
+        replace(row, tier="head minus tail", mean=0.2, ci95_low=-0.1, ci95_high=0.5)
+        for row in own
+        if row.tier == "head"
+    ]
+    made = sections(render(replace(table, tiers=[*own, *rows])))
+    body = made["Are rare species worse?"]
+    (line,) = [line for line in body.splitlines() if line.startswith("- At ")]
+    assert line.endswith("; head minus tail is 0.20 [-0.10, 0.50].")
+    (found,) = tables(body)
+    assert {row["Head minus tail"] for row in found} == {"0.20 [-0.10, 0.50]"}
 
 
 def comparisons(folder, question, **wanted):
