@@ -11,6 +11,7 @@ from support.factories import BUDGETS
 from support.small_sweep import run_sweep
 
 from benchmark_eval import read_aggregated
+from benchmark_eval.sweep.conditions import best_conditions
 
 GU, IN, TA = BUDGETS
 BUDGET_SHIFTS = (("1", 0.0), ("2", 0.1))
@@ -178,6 +179,13 @@ def test_architectures_with_other_seed_numbers(tmp_path):
     assert all(r.a_minus_b >= 0 for r in best)
     # a step along the curve of either one is tested as ever
     assert {r.verdict for r in comparisons(table, "steps")} == {"higher"}
+
+
+def test_a_single_lucky_run_is_no_best_condition(tmp_path):
+    rows = [*models({("a", GU, "1"): 0.0, ("a", GU, "2"): 0.1}), *models({("a", GU, "5"): 0.3}, 1)]
+    rows += models({("b", GU, "1"): 0.0, ("b", GU, "2"): 0.1}, 2)
+    best = best_conditions(run_sweep(tmp_path, rows)[0].learning_curves)
+    assert {name: row.k_or_p for name, row in best.items()} == {"a": "2", "b": "2"}
 
 
 def test_seeds_with_the_same_predictions_count_once(tmp_path):
