@@ -92,11 +92,11 @@ def crossed_table(values: Floats, minus: Floats | None = None) -> CrossedTable:
         size = max(size, _largest(minus, right))
         # a seed that one side lacks leaves the pair; a species that one side lacks is left out
         sides = [np.asarray(side.any(axis=0)) for side in (defined, right)]
-        used = sides[0] & sides[1]
+        used = np.asarray(sides[0] & sides[1])
         seeds_differ = seeds_in_common(sides) is Reason.NO_COMMON_SEEDS
         values, defined = values - minus, defined & right
     else:
-        used = defined.any(axis=0)
+        used = np.asarray(defined.any(axis=0))
     values, defined = values[:, used], defined[:, used]
     complete = defined.all(axis=1) if used.any() else np.zeros(len(values), bool)
     return dataclasses.replace(

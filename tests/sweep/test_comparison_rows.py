@@ -182,8 +182,13 @@ def test_architectures_with_other_seed_numbers(tmp_path):
 
 
 def test_a_single_lucky_run_is_no_best_condition(tmp_path):
-    rows = [*models({("a", GU, "1"): 0.0, ("a", GU, "2"): 0.1}), *models({("a", GU, "5"): 0.3}, 1)]
-    rows += models({("b", GU, "1"): 0.0, ("b", GU, "2"): 0.1}, 2)
+    rows = []
+    for name, k, n_seeds, value in (
+        *(("a", "1", 3, 0.4), ("a", "2", 3, 0.5), ("a", "5", 1, 0.9)),
+        *(("b", "1", 1, 0.4), ("b", "2", 2, 0.5)),
+    ):
+        at = (name, GU, k)
+        rows += [((f"{name}_{k}_{s}", *at, s), {"value": value}) for s in range(n_seeds)]
     best = best_conditions(run_sweep(tmp_path, rows)[0].learning_curves)
     assert {name: row.k_or_p for name, row in best.items()} == {"a": "2", "b": "2"}
 
