@@ -7,6 +7,7 @@ is left of each cell.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ class CrossedTable:
     """The mean and the mean squares of a complete table of species x seeds.
 
     ``ms_seed`` and ``ms_residual`` are None for one seed, ``ms_species`` for one species. Mean
-    squares below ``zero`` are rounding errors.
+    squares below ``zero`` are rounding errors. ``seeds_differ``: both sides of a difference have
+    three seeds or more, but fewer than three of them in common.
     """
 
     mean: float | None
@@ -50,6 +52,7 @@ class CrossedTable:
     n_seeds: int
     n_left_out: int
     zero: float
+    seeds_differ: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +84,32 @@ def crossed_table(values: Floats, minus: Floats | None = None) -> CrossedTable:
     """
     defined = ~np.isnan(values)
     size = _largest(values, defined)
+    seeds_differ = False
     if minus is not None:
         if minus.shape != values.shape:
             raise ValueError(f"sides of shapes {values.shape} and {minus.shape}")
         right = ~np.isnan(minus)
         size = max(size, _largest(minus, right))
         # a seed that one side lacks leaves the pair; a species that one side lacks is left out
-        used = defined.any(axis=0) & right.any(axis=0)
+        sides = [np.asarray(side.any(axis=0)) for side in (defined, right)]
+        used = np.asarray(sides[0] & sides[1])
+        seeds_differ = seeds_in_common(sides) is Reason.NO_COMMON_SEEDS
         values, defined = values - minus, defined & right
     else:
-        used = defined.any(axis=0)
+        used = np.asarray(defined.any(axis=0))
     values, defined = values[:, used], defined[:, used]
     complete = defined.all(axis=1) if used.any() else np.zeros(len(values), bool)
-    return _reduce(values[complete], int((~complete).sum()), size)
+    return dataclasses.replace(
+        _reduce(values[complete], int((~complete).sum()), size), seeds_differ=seeds_differ
+    )
+
+
+def seeds_in_common(sides: Sequence[Bools]) -> Reason | None:
+    """Why the seeds that all sides have, (seeds,) each, permit no verdict; None if they do."""
+    if int(np.logical_and.reduce(sides).sum()) >= MIN_SEEDS:
+        return None
+    fewest = min(int(side.sum()) for side in sides)
+    return Reason.NO_COMMON_SEEDS if fewest >= MIN_SEEDS else Reason.FEW_SEEDS
 
 
 def _largest(values: Floats, defined: Bools) -> float:
@@ -182,7 +198,9 @@ def crossed_interval(
         n_left_out=table.n_left_out,
     )
     if table.mean is None:
-        return without_interval(found, Reason.NO_VALUES)
+        return without_interval(
+            found, Reason.NO_COMMON_SEEDS if table.seeds_differ else Reason.NO_VALUES
+        )
     if n < MIN_SPECIES or table.ms_species is None:
         return without_interval(found, Reason.FEW_SPECIES)
     if table.ms_seed is None or table.ms_residual is None:
@@ -195,7 +213,8 @@ def crossed_interval(
         )
     if variance <= table.zero:
         return without_interval(found, Reason.NO_VARIATION)
-    return _around(found, math.sqrt(variance / (n * r)), df, bounds, no_verdict(found))
+    doubt = Reason.NO_COMMON_SEEDS if table.seeds_differ else no_verdict(found)
+    return _around(found, math.sqrt(variance / (n * r)), df, bounds, doubt)
 
 
 def no_verdict(found: Interval) -> Reason | None:

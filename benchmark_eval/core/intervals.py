@@ -45,6 +45,7 @@ class Reason(StrEnum):
     BY_CONSTRUCTION = "fixed by construction"
     ONE_SEED = "only one seed"
     FEW_SEEDS = "fewer than 3 seeds"
+    NO_COMMON_SEEDS = "fewer than 3 seeds in common"
     SPECIES_ONLY = "retraining is not covered"
     FEW_SPECIES = "fewer than 3 species"
     SPECIES_LEFT_OUT = "more than 10 % of the species left out"

@@ -149,7 +149,8 @@ PLOTS: tuple[Plot, ...] = (
         AWAY,
         "Top: AP@.5 in distribution minus AP@.5 on field photographs, over the species that both "
         "splits score, so that the mix of species has no effect. Bottom: class-agnostic AR@100 in "
-        "distribution minus that on unseen species. 0 means no gap. A rising line means that more "
+        "distribution minus that on unseen species, which contains the different density of their "
+        "images. 0 means no gap. A rising line means that more "
         "training data widen the gap, often because only in-distribution results improve; a model "
         "that can do nothing has no gap. Bars are 95 % intervals over retraining.",
         ("curves.generalization_gaps",),
@@ -213,7 +214,8 @@ PLOTS: tuple[Plot, ...] = (
         "Detection and identification in distribution",
         IDENTIFICATION,
         "Detection recall, species accuracy given detection, and their product, the fraction of "
-        "specimens detected and correctly identified (species recall). Missed specimens are the "
+        "specimens detected and correctly identified (species recall), with detections of any "
+        "confidence: at a threshold, more are missed. Missed specimens are the "
         "distance from 1 down to the first line; misidentified ones that from the first line down "
         "to the third. The larger distance is the bottleneck. Bars are 95 % intervals over "
         "retraining.",
@@ -300,8 +302,10 @@ PLOTS: tuple[Plot, ...] = (
         CONFIDENCE,
         "True positives by confidence. If low confidence flagged unseen species, their histograms "
         "would lie left of those of trained species. AUROC and the false positive rate at a true "
-        "positive rate of 95 % measure how well they separate; intervals resample trained and "
-        "unseen species.",
+        "positive rate of 95 % measure how well they separate; the latter counts true positives "
+        "(specimens), and its threshold is set on the unseen test specimens themselves. Both "
+        "contain the different density of the images. Intervals resample trained and unseen "
+        "species.",
         ("confidence.histograms",),
     ),
     Plot(
@@ -309,8 +313,10 @@ PLOTS: tuple[Plot, ...] = (
         "Novelty detection by low confidence, by budget",
         CONFIDENCE,
         "How well low confidence alone separates true positives on unseen species from those on "
-        "trained species. AUROC: 0.5 is chance, 1 is perfect. FPR: the share of trained species "
-        "flagged if 95 % of the unseen ones are; 0.95 is chance, 0 is perfect. Shaded boxes are "
+        "trained species. AUROC: 0.5 is chance, 1 is perfect. FPR: the share of true "
+        "positives on trained species flagged if 95 % of those on unseen species are, by a "
+        "threshold that is set on the unseen test specimens themselves; 0.95 is chance, 0 is "
+        "perfect. The images of trained and unseen species differ in density. Shaded boxes are "
         "ranges of the benchmark's card. Bars are 95 % intervals over retraining.",
         ("curves.novelty",),
     ),

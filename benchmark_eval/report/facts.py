@@ -144,7 +144,9 @@ class Facts:
 
     def best(self, metric: str) -> Best | None:
         """The tie group of the best condition by a metric; None without two candidates."""
-        rows = self.rows("best", metric)
+        every = self.rows("best", metric)
+        # conditions without seeds in common were not compared; if that is all, it is the reason
+        rows = [row for row in every if row.reason != Reason.NO_COMMON_SEEDS] or every
         if not rows:
             return None
         first = rows[0]

@@ -88,7 +88,14 @@ def methods(facts: Facts) -> list[str]:
         "species and seeds, with the larger of its variance estimates and Cochran's quantile. "
         "'Retraining' intervals cover other seeds only (Student's t, moderated by the variance of "
         "the other conditions where there are at least 15 of them); 'species' intervals cover "
-        "other species, of the models at hand. No interval covers other photographs or errors "
+        "other species, of the models at hand. Pooled shares have the Bell-McCaffrey interval of "
+        "clusters (species) on the logit scale; recall by distance band at equal density is "
+        "standardised to the density strata of the near specimens; novelty detection has "
+        "percentiles of a bootstrap over species; retention on field photographs has the jackknife "
+        "over species; a number of images has the costs at which the test of its result does not "
+        "reject (inverted test). All seeds share the same test images. Seeds of equal number are "
+        "assumed to share their training images, unless the manifest names training annotations. "
+        "No interval covers other photographs or errors "
         "of the annotations.",
         "",
         "Differences are paired by species and seed. The comparisons were fixed before the "
@@ -144,7 +151,10 @@ def _n_tests(facts: Facts) -> str:
     found = [n for n in _questions(facts).values() if n]
     return (
         f"This report rests on {counted(sum(found), 'test')} in {counted(len(found), 'question')}, "
-        "each with a probability of about 5 % of any false 'higher' or 'lower'."
+        "each with a probability of about 5 % of any false 'higher' or 'lower' (up to 10 % is "
+        "accepted in the simulations of docs/statistics.md if the variances between seeds are "
+        f"unequal). If no difference exists, {ALPHA} x {len(found):,} = {ALPHA * len(found):.1f} "
+        "questions are expected to have a false verdict."
         if found
         else "Nothing was tested."
     )

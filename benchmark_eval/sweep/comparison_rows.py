@@ -21,6 +21,7 @@ from benchmark_eval.core.intervals import (
     Covers,
     Interval,
     Reason,
+    mean_of,
     without_interval,
 )
 from benchmark_eval.core.shares import MIN_IMAGES
@@ -31,7 +32,7 @@ from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.band_gaps import BandCounts, band_gap
 from benchmark_eval.sweep.budget_curves import Curve, doublings, equal_budgets
 from benchmark_eval.sweep.designs import first_names, regime_order
-from benchmark_eval.sweep.paired import compare_pairs
+from benchmark_eval.sweep.paired import compare_pairs, largest_group
 from benchmark_eval.sweep.share_rows import (
     OOD,
     Band,
@@ -212,7 +213,11 @@ def _rows(
 def _best(
     made: _Tables, first: Mapping[tuple[str, str], tuple[str, str]]
 ) -> Iterator[ComparisonRow]:
-    """The condition with the highest mean against all others that have at least three seeds."""
+    """The condition with the highest mean against all others that have at least three seeds.
+
+    Only those that share three seeds can be compared. The largest group of them is, if it holds
+    more than half of the conditions; each other one has a row with the reason.
+    """
     candidates: dict[tuple[str, tuple[str, str]], Condition] = {}
     for condition, table in made.by_condition.items():
         if int((~np.isnan(table)).any(axis=0).sum()) >= MIN_SEEDS:
@@ -221,25 +226,60 @@ def _best(
     named = list(candidates.values())
     if len(named) < 2:
         return
-    group = tie_group(np.array([made.by_condition[c] for c in named]))
-    if not group.means:
-        return
-    tested = len(named) - 1 if group.reason is None else 0
-    best = group.order[0]
-    verdicts = []
-    for other in group.order[1:]:
-        word = Word.INCONCLUSIVE if other in group.tied else Word.HIGHER
-        interval = Interval(
-            mean=group.means[best] - group.means[other],
-            covers=Covers.BOTH,
-            n_species=group.n_species,
-            n_seeds=group.n_seeds,
-            n_left_out=group.n_left_out,
+    tables = np.array([made.by_condition[c] for c in named])
+    levels = [_level(each) or 0.0 for each in tables]
+    compared = largest_group(tables, MIN_SEEDS)
+    sides, verdicts, tested = [], [], 0
+    best = max(range(len(named)), key=lambda row: levels[row])
+    if len(compared) > 1:
+        group = tie_group(tables[compared])
+        # without species in common, the order is that of the conditions' own means
+        order = (
+            group.order
+            if group.means
+            else sorted(range(len(compared)), key=lambda at: -levels[compared[at]])
         )
-        word = word if tested else Word.NOT_TESTED
-        verdicts.append(Verdict(word, interval, None, None, group.reason))
-    sides = [(str(named[best]), str(named[other])) for other in group.order[1:]]
+        means = group.means or [levels[row] for row in compared]
+        tested = len(compared) - 1 if group.reason is None else 0
+        best = compared[order[0]]
+        for other in order[1:]:
+            word = Word.INCONCLUSIVE if other in group.tied else Word.HIGHER
+            interval = Interval(
+                mean=means[order[0]] - means[other],
+                covers=Covers.BOTH,
+                n_species=group.n_species,
+                n_seeds=group.n_seeds,
+                n_left_out=group.n_left_out,
+            )
+            word = word if tested else Word.NOT_TESTED
+            verdicts.append(Verdict(word, interval, None, None, group.reason))
+            sides.append((str(named[best]), str(named[compared[other]])))
+    left_out = [row for row in range(len(named)) if row not in compared and row != best]
+    for other in sorted(left_out, key=lambda row: -levels[row]):
+        verdicts.append(_without_common_seeds(tables[best], tables[other]))
+        sides.append((str(named[best]), str(named[other])))
     yield from _rows("best", made.metric, "", sides, Question(tuple(verdicts), tested))
+
+
+def _level(table: Floats) -> float | None:
+    """The mean of the defined values."""
+    return mean_of(table[~np.isnan(table)].tolist())
+
+
+def _without_common_seeds(a: Floats, b: Floats) -> Verdict:
+    """The difference of two means over each side's own seeds, without interval and verdict."""
+    defined = [~np.isnan(side) for side in (a, b)]
+    species = np.asarray(defined[0].any(axis=1) & defined[1].any(axis=1))
+    means = [_level(side[species]) for side in (a, b)]
+    found = Interval(
+        mean=None if means[0] is None or means[1] is None else means[0] - means[1],
+        covers=Covers.BOTH,
+        n_species=int(species.sum()),
+        n_seeds=int((defined[0].any(axis=0) & defined[1].any(axis=0)).sum()),
+        n_left_out=int((defined[0].any(axis=1) ^ defined[1].any(axis=1)).sum()),
+    )
+    found = without_interval(found, Reason.NO_COMMON_SEEDS)
+    return Verdict(Word.NOT_TESTED, found, None, None, Reason.NO_COMMON_SEEDS)
 
 
 def _architectures(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmark_eval.core.intervals import MIN_SEEDS
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import CurveRow
@@ -16,16 +17,20 @@ def best_conditions(curves: Sequence[CurveRow]) -> dict[str, CurveRow]:
     """The condition with the highest mean of a headline metric by architecture, first on ties.
 
     The metric is the first of ``HEADLINE`` that is defined anywhere in the sweep. An architecture
-    without a defined mean of it is absent.
+    without a defined mean of it is absent. Conditions with fewer than three seeds count only if
+    the architecture has no others: the highest of many single runs is a lucky one.
     """
     defined = (name for name in HEADLINE if any(row.metrics[name].n for row in curves))
     by = next(defined, HEADLINE[0])
     best: dict[str, CurveRow] = {}
-    highest: dict[str, float] = {}
+    highest: dict[str, tuple[bool, float]] = {}
     for row in curves:
-        mean = row.metrics[by].mean
-        if mean is not None and mean > highest.get(row.architecture, float("-inf")):
-            best[row.architecture], highest[row.architecture] = row, mean
+        found = row.metrics[by]
+        if found.mean is None:
+            continue
+        level = (found.n >= MIN_SEEDS, found.mean)
+        if row.architecture not in best or level > highest[row.architecture]:
+            best[row.architecture], highest[row.architecture] = row, level
     return best
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from benchmark_eval.core.intervals import DIFFERENCE, seed_interval
+from benchmark_eval.core.intervals import DIFFERENCE, Interval, Reason, seed_interval
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import TEST_SPLITS
 from benchmark_eval.sweep.species_tables import distinct_models
@@ -38,11 +38,18 @@ def error_rows(groups: Mapping[Condition, Sequence[ModelResult]]) -> list[ErrorR
                         per_100_images=errors.mean,
                         per_100_images_ci95_retraining_low=errors.low,
                         per_100_images_ci95_retraining_high=errors.high,
-                        per_100_images_reason=errors.no_interval,
+                        per_100_images_reason=_reason(errors),
                         dAP_50=gain.mean,
                         dAP_50_ci95_retraining_low=gain.low,
                         dAP_50_ci95_retraining_high=gain.high,
-                        dAP_50_reason=gain.no_interval,
+                        dAP_50_reason=_reason(gain),
                     )
                 )
     return rows
+
+
+def _reason(found: Interval) -> Reason | None:
+    """Why there is no interval; these values are no shares, so that 0 is not a bound of theirs."""
+    if found.no_interval is Reason.AT_BOUND:
+        return Reason.NONE_OBSERVED if found.mean == 0 else Reason.NO_VARIATION
+    return found.no_interval

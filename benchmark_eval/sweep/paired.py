@@ -136,3 +136,28 @@ def complete_cells(candidates: Floats) -> tuple[Floats, int]:
     if not seeds.any():
         return candidates[:, :0, :0], candidates.shape[1]
     return candidates[:, whole][:, :, seeds], int((~whole).sum())
+
+
+def largest_group(candidates: Floats, min_seeds: int) -> list[int]:
+    """The rows of the largest group of candidates with at least ``min_seeds`` seeds in common.
+
+    ``candidates`` is (candidates, species, seeds), NaN where undefined. The group holds more than
+    half of the candidates, otherwise it is empty. Of equally large ones, that with more seeds in
+    common counts, then the first.
+    """
+    has = np.asarray((~np.isnan(candidates)).any(axis=1))
+    distinct = list(dict.fromkeys(map(tuple, has.tolist())))
+    shared = dict.fromkeys(
+        tuple(a and b for a, b in zip(one, other, strict=True))
+        for one in distinct
+        for other in distinct
+    )
+    best: list[int] = []
+    most = (len(candidates) // 2, 0)
+    for seeds in shared:
+        if sum(seeds) < min_seeds:
+            continue
+        rows = np.flatnonzero(has[:, list(seeds)].all(axis=1)).tolist()
+        if 2 * len(rows) > len(candidates) and (len(rows), sum(seeds)) > most:
+            best, most = rows, (len(rows), sum(seeds))
+    return best

@@ -109,9 +109,10 @@ def share_rows(
                 continue
             found = [counts[model.entry.model_name][split] for model in used]
             for band in ("", *OOD_BANDS) if split == OOD else ("",):
-                inside: Bools = (bands == band) if band else np.ones(len(bands), bool)
-                inside = inside & (truth.specimens.sum(axis=0) > 0)
+                of_band: Bools = (bands == band) if band else np.ones(len(bands), bool)
                 for stratum in (None, *range(len(DENSITY))):
+                    rows_of = slice(None) if stratum is None else slice(stratum, stratum + 1)
+                    inside = of_band & (truth.specimens[rows_of].sum(axis=0) > 0)
                     place = (split, band, stratum)
                     if place not in sizes:
                         sizes[place] = truth.n_images(inside, stratum)
@@ -143,8 +144,9 @@ def _of(
             yield "classification_given_detection_acc", right, above
         return
     for share in SHARES:
-        # of unseen species, only a near one has a known genus
-        fixed = share.name == "correct_genus" and band not in ("", OOD_BANDS[0])
+        # of unseen species, only a near one has a known genus: all of them together mix its share
+        # with zeros by construction
+        fixed = share.name == "correct_genus" and band != OOD_BANDS[0]
         if split != OOD or (share.everywhere and not fixed):
             yield (
                 share.name,
@@ -166,7 +168,8 @@ def _row(
     shares: Floats = np.divide(
         above, below, out=np.full(above.shape, np.nan), where=below > 0, dtype=np.float64
     )
-    mean = crossed_interval(crossed_table(shares[(below > 0).any(axis=1)]), UNIT)
+    # a species without a specimen in the denominator, such as one never detected, is left out
+    mean = crossed_interval(crossed_table(shares), UNIT)
     found = pooled.interval
     return ShareRow(
         architecture=condition.architecture,
@@ -196,7 +199,9 @@ def _row(
         species_mean_n=mean.n_species or 0,
         species_mean_ci95_low=mean.low,
         species_mean_ci95_high=mean.high,
+        species_mean_n_left_out=mean.n_left_out,
         species_mean_reason=mean.no_interval,
+        species_mean_no_verdict=mean.no_verdict,
     )
 
 

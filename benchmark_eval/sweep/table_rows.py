@@ -208,7 +208,9 @@ class ShareRow(ConditionRow, frozen=True, kw_only=True):
     ``band`` and ``stratum`` are empty for all. The interval of the pooled share (``ci95_low``) and
     that of the species mean cover ``covers``. ``bootstrap_low`` is the dataset card's
     species-cluster bootstrap, which covers too little; ``leave_one_out_low`` the smallest share
-    without one species. ``no_verdict`` says why the pooled share permits no conclusion.
+    without one species. ``no_verdict`` says why the pooled share permits no conclusion, and
+    ``species_mean_no_verdict`` why that mean permits none. ``species_mean_n_left_out`` counts the
+    scored species without a share in some seed.
     """
 
     split: str
@@ -235,7 +237,9 @@ class ShareRow(ConditionRow, frozen=True, kw_only=True):
     species_mean_n: int
     species_mean_ci95_low: float | None
     species_mean_ci95_high: float | None
+    species_mean_n_left_out: int
     species_mean_reason: Reason | None
+    species_mean_no_verdict: Reason | None
 
 
 class BandGapRow(ConditionRow, frozen=True, kw_only=True):

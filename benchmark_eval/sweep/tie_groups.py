@@ -13,10 +13,11 @@ from benchmark_eval.core.crossed import (
     combine,
     crossed_interval,
     crossed_table,
+    seeds_in_common,
     sum_of_squares,
     too_many_left_out,
 )
-from benchmark_eval.core.intervals import MIN_SEEDS, MIN_SPECIES, Reason
+from benchmark_eval.core.intervals import MIN_SPECIES, Reason
 from benchmark_eval.core.numbers import ROUNDING
 from benchmark_eval.sweep.paired import complete_cells
 from benchmark_eval.sweep.studentized_range import range_quantile
@@ -69,17 +70,17 @@ def tie_group(candidates: Floats) -> TieGroup:
     if not len(candidates):
         return TieGroup((), (), frozenset(), 0, 0, 0, None, None, Reason.NO_VALUES)
     cells, n_left_out = complete_cells(candidates)
+    seeds = seeds_in_common([~np.isnan(each).all(axis=0) for each in candidates])
     k, n, r = cells.shape
     everyone = frozenset(range(k))
     if not n or not r:
-        return TieGroup(
-            tuple(range(k)), (), everyone, 0, 0, n_left_out, None, None, Reason.NO_VALUES
-        )
+        why = Reason.NO_COMMON_SEEDS if seeds is Reason.NO_COMMON_SEEDS else Reason.NO_VALUES
+        return TieGroup(tuple(range(k)), (), everyone, 0, 0, n_left_out, None, None, why)
     means = [math.fsum(x for row in table for x in row) / (n * r) for table in cells.tolist()]
     order = tuple(sorted(range(k), key=lambda i: -means[i]))
 
     untested = TieGroup(order, tuple(means), everyone, n, r, n_left_out, None, None, None)
-    reason = _untestable(n, r, n_left_out)
+    reason = _untestable(n, seeds, n_left_out)
     if k == 1 or reason is not None:
         return replace(untested, reason=None if k == 1 else reason)
     variance, df = _common_variance(cells)
@@ -97,11 +98,11 @@ def tie_group(candidates: Floats) -> TieGroup:
     return replace(untested, tied=frozenset(tied), df=df, quantile=quantile)
 
 
-def _untestable(n_species: int, n_seeds: int, n_left_out: int) -> Reason | None:
+def _untestable(n_species: int, seeds: Reason | None, n_left_out: int) -> Reason | None:
     if n_species < MIN_SPECIES:
         return Reason.FEW_SPECIES
-    if n_seeds < MIN_SEEDS:
-        return Reason.FEW_SEEDS
+    if seeds is not None:
+        return seeds
     if too_many_left_out(n_left_out, n_species):
         return Reason.SPECIES_LEFT_OUT
     return None

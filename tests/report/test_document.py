@@ -276,7 +276,7 @@ def test_caveats_stand_in_their_section(sweep):
         ("Does it work on unseen species?", "By construction"),
         ("Does it work on unseen species?", "The two largest account for"),
         ("Does it work on field photographs?", "2 scored specimens"),
-        ("Can the confidence be trusted?", "An AUROC alone hides"),
+        ("Can the confidence be trusted?", "it counts specimens, not species"),
     ):
         caution = section(text, title).partition("*Caution.*")[2]
         assert words in caution, words

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 from support.factories import BUDGETS
 from support.report_reading import (
     ESTIMATE,
@@ -46,6 +47,40 @@ def swept(tmp_path_factory):
 def test_every_estimate_is_one_of_the_tables_and_names_what_its_interval_covers(swept):
     _, text, folder = swept
     assert assert_estimates(text, folder) > 250
+
+
+def test_one_design_has_one_line_on_rare_species_and_the_false_verdicts_are_counted(swept):
+    table, text, _ = swept
+    lines = [
+        line
+        for line in sections(text)["Are rare species worse?"].splitlines()
+        if line.startswith("- At ")
+    ]
+    # k=all and p=1 train on the same images
+    assert [re.search(r"(\S+=\S+), AP", line)[1] for line in lines] == ["k=all"]
+    assert "retraining]" not in lines[0]
+    questions = {(r.question, r.metric, r.scope) for r in table.comparisons if r.n_tests}
+    n = len(questions)
+    assert f"0.05 x {n} = {0.05 * n:.1f} questions" in sections(text)["Methods"]
+
+
+def test_head_minus_tail_is_printed_where_it_has_an_interval_over_species(swept):
+    table, _, _ = swept
+    own = [row for row in table.tiers if row.tier != "head minus tail"]
+    text = render(replace(table, tiers=own))
+    answer = sections(text)["Are rare species worse?"].partition("*Caution.*")[0]
+    assert "head minus tail" not in answer.lower()
+    rows = [
+        replace(row, tier="head minus tail", mean=0.2, ci95_low=-0.1, ci95_high=0.5)
+        for row in own
+        if row.tier == "head"
+    ]
+    made = sections(render(replace(table, tiers=[*own, *rows])))
+    body = made["Are rare species worse?"]
+    (line,) = [line for line in body.splitlines() if line.startswith("- At ")]
+    assert line.endswith("; head minus tail is 0.20 [-0.10, 0.50].")
+    (found,) = tables(body)
+    assert {row["Head minus tail"] for row in found} == {"0.20 [-0.10, 0.50]"}
 
 
 def comparisons(folder, question, **wanted):
@@ -111,7 +146,7 @@ def test_the_table_of_regimes_shows_every_pair(swept):
                 )
                 if row["a"].startswith(f"{name} {a}, ") and row["b"].startswith(f"{name} {b}, ")
             ]
-            assert row["a"].endswith(line["Range"])
+            assert row["a"].endswith(line["Range"].replace(",", ""))
             seen += agrees(line[name], row)
     assert seen == sum(
         len(comparisons(folder, f"equal_budget_{unit}")) for unit in ("images", "specimens")
@@ -155,7 +190,9 @@ def test_the_bottom_line_has_five_sentences_whose_numbers_are_those_of_the_table
         (row,) = comparisons(folder, "steps", metric="iid_AP_50_95", **sides)
         assert agrees(cell, row)
         gain = re.search(rf"{re.escape(cell)}; \S+ to \S+ images, (\S+) per", lines["Data"])
-        assert (gain is None) == (not row["per_doubling_images"])
+        images = re.search(rf"{re.escape(cell)}; (\S+) to (\d+) images", lines["Data"])
+        doubled = images and int(images[2]) / int(images[1]) >= 1.41
+        assert (gain is None) == (not row["per_doubling_images"] or not doubled)
         assert gain is None or shows(gain[1], float(row["per_doubling_images"]))
     planned = [
         row
@@ -173,7 +210,8 @@ def test_the_bottom_line_has_five_sentences_whose_numbers_are_those_of_the_table
     regimes = re.findall(rf"(\w+) (is higher than|against) (\w+) \(([^)]*)\): ({ESTIMATE.pattern})",
                          lines["Regime"].replace("?P<", ""))  # fmt: skip
     assert regimes
-    for a, word, b, span, cell, *_ in regimes:
+    for a, word, b, shown, cell, *_ in regimes:
+        span = shown.replace(",", "")
         sides = {f"{lead} {name}, {span}" for name in (a, b)}
         rows = comparisons(folder, "equal_budget_images", metric="iid_AP_50_95")
         (row,) = [r for r in rows if {r["a"], r["b"]} == sides]

@@ -11,8 +11,10 @@ from support.factories import BUDGETS
 from support.small_sweep import run_sweep
 
 from benchmark_eval import read_aggregated
+from benchmark_eval.sweep.conditions import best_conditions
 
 GU, IN, TA = BUDGETS
+BUDGET_SHIFTS = (("1", 0.0), ("2", 0.1))
 
 
 def models(conditions, n_seeds=3, rng=None, **changes):
@@ -135,6 +137,60 @@ def test_few_seeds_are_not_tested(tmp_path, n_seeds):
     assert row.ci95_low is not None
     assert row.covers == ("species" if n_seeds == 1 else "species and retraining")
     assert comparisons(table, "best") == []
+
+
+def renumbered(rows, seed_of):
+    """The rows with other seeds: ``seed_of`` gives that of an architecture, condition and seed."""
+    for (name, architecture, regime, budget, seed), made in rows:
+        yield (name, architecture, regime, budget, seed_of(architecture, budget, seed)), made
+
+
+def test_one_renumbered_seed_leaves_out_one_condition_and_no_other(tmp_path):
+    shifts = {(name, GU, k): s + 0.2 * (name == "c") for name in "abc" for k, s in BUDGET_SHIFTS}
+    rows = [*models(shifts)]
+
+    def seeds(name, budget, seed):
+        return 7 if (name, budget, seed) == ("a", "1", 2) else seed
+
+    whole = comparisons(run_sweep(tmp_path / "whole", rows)[0], "best")
+    found = comparisons(run_sweep(tmp_path / "own", [*renumbered(rows, seeds)])[0], "best")
+    assert len(found) == len(whole) == 5
+    left_out = [r for r in found if r.verdict == "not tested"]
+    assert [(r.a, r.b) for r in left_out] == [(f"c {GU} k=2", f"a {GU} k=1")]
+    assert (left_out[0].reason, left_out[0].n_seeds) == ("fewer than 3 seeds in common", 2)
+    assert left_out[0].a_minus_b == pytest.approx(0.3, abs=0.03)
+    assert left_out[0].ci95_low is left_out[0].ci95_high is None
+    verdicts = {r.b: r.verdict for r in whole}
+    rest = [r for r in found if r not in left_out]
+    assert {r.b: r.verdict for r in rest} == {b: verdicts[b] for b in (r.b for r in rest)}
+    assert {r.n_tests for r in found} == {4}
+
+
+def test_architectures_with_other_seed_numbers(tmp_path):
+    rows = [*models({(name, GU, k): s for name in "ab" for k, s in BUDGET_SHIFTS})]
+    later = renumbered(rows, lambda name, _, seed: seed + 3 * (name == "b"))
+    table, _ = run_sweep(tmp_path, [*later])
+    for question, n in (("architectures", 2), ("best", 3)):
+        found = comparisons(table, question)
+        reasons = {(r.verdict, r.reason, r.n_tests) for r in found}
+        assert (len(found), reasons) == (n, {("not tested", "fewer than 3 seeds in common", 0)})
+    best = comparisons(table, "best")
+    assert len({r.a for r in best}) == 1
+    assert all(r.a_minus_b >= 0 for r in best)
+    # a step along the curve of either one is tested as ever
+    assert {r.verdict for r in comparisons(table, "steps")} == {"higher"}
+
+
+def test_a_single_lucky_run_is_no_best_condition(tmp_path):
+    rows = []
+    for name, k, n_seeds, value in (
+        *(("a", "1", 3, 0.4), ("a", "2", 3, 0.5), ("a", "5", 1, 0.9)),
+        *(("b", "1", 1, 0.4), ("b", "2", 2, 0.5)),
+    ):
+        at = (name, GU, k)
+        rows += [((f"{name}_{k}_{s}", *at, s), {"value": value}) for s in range(n_seeds)]
+    best = best_conditions(run_sweep(tmp_path, rows)[0].learning_curves)
+    assert {name: row.k_or_p for name, row in best.items()} == {"a": "2", "b": "2"}
 
 
 def test_seeds_with_the_same_predictions_count_once(tmp_path):

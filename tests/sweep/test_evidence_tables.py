@@ -201,7 +201,7 @@ def test_shares_and_their_intervals(place, seen):
     places = Counter((r["split"], r["band"], r["stratum"]) for r in rows)
     assert {b for s, b, _ in places if s == "semantic_ood"} == {"", *BANDS}
     assert {g for _, _, g in places} == {"", *STRATA}
-    n_checked = 0
+    n_checked, left_out = 0, set()
     for row in rows:
         models = place.of(*condition_of(row))
         split, band, stratum = row["split"], row["band"], row["stratum"]
@@ -235,6 +235,16 @@ def test_shares_and_their_intervals(place, seen):
             assert close(row["ci95_high"], expected["ci"][1], 1e-6)
         assert (row["bootstrap_low"] == "") == (expected["share"] in (0, 1) or expected["S"] < 3)
         complete = (below > 0).all(axis=1)
+        there = [
+            seen.n_scored(split, n, stratum) > 0
+            for n in (*KNOWN, *UNSEEN)
+            if seen.n_scored(split, n) and band in ("", band_of(n) if n > 100 else "-")
+        ]
+        n_left_out = sum(there) - int(complete.sum())
+        assert int(row["species_mean_n_left_out"]) == n_left_out
+        left_out.add(n_left_out / sum(there) > 0.1)
+        if n_left_out / sum(there) > 0.1:
+            assert row["species_mean_no_verdict"], row
         shares = above[complete] / below[complete]
         if len(shares) >= 3 and np.ptp(shares):
             mean, low, high = crossed(shares)
@@ -246,6 +256,9 @@ def test_shares_and_their_intervals(place, seen):
     assert fixed == []  # no unseen species can be identified
     bands = {r["band"] for r in rows if r["share"] == "correct_genus"}
     assert bands == {"", "near_genus"}
+    of_unseen = {r["band"] for r in rows if r["split"] == "semantic_ood" and "genus" in r["share"]}
+    assert of_unseen == {"near_genus"}  # that of all would mix in zeros by construction
+    assert left_out == {True, False}
 
 
 def test_bands_at_equal_density_hide_no_gap_and_invent_none(place, seen):
@@ -591,7 +604,8 @@ def test_error_types_are_means_of_the_summaries(place):
                 assert close(row[f"{column}_ci95_retraining_low"], low, 1e-6)
             else:
                 assert row[f"{column}_ci95_retraining_low"] == ""
-                assert row[f"{column}_reason"]
+                expected = "no variation" if values.mean() else "none observed"
+                assert row[f"{column}_reason"] == expected
 
 
 def test_species_and_whom_not_to_rely_on(place, seen):

@@ -10,6 +10,7 @@ from benchmark_eval.core.intervals import DIFFERENCE, Reason
 from benchmark_eval.sweep.paired import (
     compare_pairs,
     complete_cells,
+    largest_group,
     probability_higher,
     shared_seed_variance,
 )
@@ -119,3 +120,14 @@ def test_complete_cells():
     assert cells.tolist() == [[[0, 1, 2], [8, 9, 10]], [[12, 13, 14], [20, 21, 22]]]
     assert n_left_out == 1
     assert complete_cells(np.full((2, 3, 4), NAN))[0].size == 0
+
+
+def test_the_largest_group_with_seeds_in_common():
+    table = np.ones((5, 2, 6))
+    for row, seeds in enumerate(([0, 1, 2], [0, 1, 2, 3], [1, 2, 3], [0, 1, 2], [0, 1])):
+        table[row, :, np.setdiff1d(np.arange(6), seeds)] = NAN
+    assert largest_group(table, 3) == [0, 1, 3]
+    assert largest_group(table, 2) == [0, 1, 2, 3]
+    assert largest_group(table[[0, 2]], 3) == []  # no more than half of them
+    assert largest_group(table[[1, 2]], 3) == [0, 1]
+    assert largest_group(table[:0], 3) == []

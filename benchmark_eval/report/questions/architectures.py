@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from benchmark_eval.core.text import counted
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.report.facts import (
@@ -17,8 +19,9 @@ from benchmark_eval.report.facts import (
     verdict,
 )
 from benchmark_eval.report.lookup import BY_NAME, label
-from benchmark_eval.report.markdown import listing, sentence_case, table
+from benchmark_eval.report.markdown import listing, sentence_case, table, with_interval
 from benchmark_eval.results.registry import HEADLINE
+from benchmark_eval.sweep.conditions import trains_on_all
 from benchmark_eval.sweep.tables import ComparisonRow
 from benchmark_eval.sweep.verdicts import Word
 
@@ -43,7 +46,8 @@ def section(facts: Facts) -> Section:
     if not facts.shown:
         answer.append("- The headline metrics are undefined for every model of this sweep.")
     details = [
-        "The best condition of each architecture, and whether it is in the tie group of the best "
+        "The best condition of each architecture by "
+        f"{BY_NAME[HEADLINE[0]].label}, and whether this condition is in the tie group of the best "
         "one of all, by each metric:",
         "",
         *_levels(facts),
@@ -120,9 +124,7 @@ def _tied(facts: Facts, best: Best) -> str:
 
 
 def _group(facts: Facts, best: Best) -> str:
-    row = facts.curve[best.condition]
-    name = next(n for n in HEADLINE if BY_NAME[n].split == best.split)
-    level = f"{BY_NAME[name].metric.label} {facts.level(row, name)}"
+    level = f"{SHORT[best.metric]} {_ranked(facts, best)}"
     text = f"The highest mean is that of {facts.label(best.condition)} ({level})."
     if best.reason is None:
         group = listing([facts.label(each) for each in best.group], most=_MOST_CONDITIONS)
@@ -132,6 +134,31 @@ def _group(facts: Facts, best: Best) -> str:
             f"{counted(best.n_seeds, 'seed')}, {counted(best.n_tests, 'test')}): {group}."
         )
     return text
+
+
+def _ranked(facts: Facts, best: Best) -> str:
+    """The mean of the metric of the ranking, at the best condition."""
+    row = facts.curve[best.condition]
+    if best.metric in row.metrics:
+        return facts.level(row, best.metric)
+    share = next(
+        (
+            each
+            for each in facts.data.pooled_shares
+            if (each.condition, each.split, each.band, each.stratum, each.share)
+            == (best.condition, best.split, "", "", "detection_recall")
+        ),
+        None,
+    )
+    if share is None:
+        return "not in the tables without evidence"
+    return with_interval(
+        share.species_mean,
+        share.species_mean_ci95_low,
+        share.species_mean_ci95_high,
+        covers=share.covers,
+        reason=share.species_mean_reason,
+    )
 
 
 def _effects(facts: Facts, best: Best) -> str:
@@ -201,11 +228,25 @@ def _levels(facts: Facts) -> list[str]:
         cells = [facts.name(name), label(row.condition) + facts.warned(row)]
         cells += [facts.level(row, metric) for metric in SHOWN]
         for _, best in tested:
-            known = {c.architecture for c in [*best.group, *best.lower]}
-            tied = name in tied_architectures(best)
-            cells.append("yes" if tied else "no" if name in known else "not tested")
+            cells.append(
+                "yes"
+                if _is_in(row.condition, best.group)
+                else "no"
+                if _is_in(row.condition, best.lower)
+                else "not compared"
+            )
         rows.append(cells)
     return table(header, rows, left=2) if rows else []
+
+
+def _is_in(condition: Condition, group: Sequence[Condition]) -> bool:
+    """Whether a condition is in a group, itself or as the same training images by another name."""
+    return condition in group or (
+        trains_on_all(condition)
+        and any(
+            trains_on_all(each) and each.architecture == condition.architecture for each in group
+        )
+    )
 
 
 def _differences(facts: Facts) -> list[str]:

@@ -7,6 +7,7 @@ from benchmark_eval.core.text import counted
 from benchmark_eval.report.captions import CONFIDENCE
 from benchmark_eval.report.facts import Facts, Section, nothing
 from benchmark_eval.report.markdown import table, with_interval
+from benchmark_eval.report.questions.unseen import STRATA, stratum_share
 from benchmark_eval.sweep.table_rows import NoveltyRow, ReliabilityRow
 from benchmark_eval.sweep.tables import CurveRow
 
@@ -21,7 +22,7 @@ _COLUMNS = {
 def section(facts: Facts) -> Section:
     """Novelty with both of its numbers, and the calibration where decisions are made."""
     lead = facts.lead
-    lines = [_novelty_line(facts), _operating(facts)]
+    lines = [_novelty_line(facts), _novelty_strata(facts), *_operating(facts)]
     rows = [
         [
             facts.label(row.condition),
@@ -48,9 +49,13 @@ def section(facts: Facts) -> Section:
         caveats=[
             "The calibration error (ECE) is averaged over all detections. Most of them have a "
             "confidence near 0, so it says little about the confident ones; the bins at and above "
-            "the operating threshold are in [reliability.csv](reliability.csv). An AUROC alone "
-            "hides what a threshold costs: the false positive rate (FPR) is the share of known "
-            "species that is rejected too when 95 % of the unseen ones are."
+            "the operating threshold are in [reliability.csv](reliability.csv). The false positive "
+            "rate (FPR) is the share of the true positives on known species that is rejected too "
+            "when 95 % of those on unseen species are: it counts specimens, not species. The "
+            "threshold is set on the unseen test specimens themselves, which are not available in "
+            "practice. A known species differs from an unseen one in the density of its images as "
+            "well, which changes the confidence: compare at equal density. All seeds share the "
+            "test images, so the detections of several seeds are no independent evidence."
         ]
         if known
         else [],
@@ -64,16 +69,17 @@ def conclusion(facts: Facts) -> str:
         return "Confidence and precision"
     fpr = _novelty_cells(facts, lead)[1]
     return (
-        f"Rejecting 95 % of the unseen species by confidence also rejects {fpr} of the known ones"
+        f"With {facts.label(lead.condition)}, rejecting 95 % of the true positives on unseen "
+        f"species by confidence also rejects {fpr} of those on known species"
     )
 
 
-def _novelty(facts: Facts, row: CurveRow) -> NoveltyRow | None:
+def _novelty(facts: Facts, row: CurveRow, stratum: str = "") -> NoveltyRow | None:
     return next(
         (
             each
             for each in facts.data.novelty
-            if (each.condition, each.band, each.stratum) == (row.condition, "", "")
+            if (each.condition, each.band, each.stratum) == (row.condition, "", stratum)
             and each.AUROC is not None
         ),
         None,
@@ -85,6 +91,10 @@ def _novelty_cells(facts: Facts, row: CurveRow) -> tuple[str, str]:
     found = _novelty(facts, row)
     if found is None:
         return facts.level(row, _AUROC), facts.level(row, _FPR)
+    return _over_species(found)
+
+
+def _over_species(found: NoveltyRow) -> tuple[str, str]:
     return (
         with_interval(
             found.AUROC,
@@ -111,8 +121,31 @@ def _novelty_line(facts: Facts) -> str:
     return (
         f"For {facts.label(row.condition)}, low confidence tells unseen from known species with an "
         f"AUROC of {auroc} (0.5 is chance); a threshold that rejects 95 % of the true positives on "
-        f"unseen species also rejects {fpr} of those on known species."
+        f"unseen species also rejects {fpr} of those on known species. That threshold is set on "
+        "these test specimens themselves."
     )
+
+
+def _novelty_strata(facts: Facts) -> str:
+    """The same at equal density, in the strata that both known and unseen species fill."""
+    row = facts.lead
+    if row is None or not row.metrics[_AUROC].n:
+        return ""
+    parts = []
+    for stratum, name in STRATA.items():
+        found = _novelty(facts, row, stratum)
+        both = all(
+            stratum_share(facts, row, split, stratum) for split in ("iid_test", "semantic_ood")
+        )
+        if found is not None and found.AUROC_ci95_species_low is not None and both:
+            auroc, fpr = _over_species(found)
+            parts.append(f"AUROC {auroc} and FPR {fpr} on images with {name}")
+    start = (
+        "These numbers contain the different density of the images of known and unseen species. "
+    )
+    if not parts:
+        return f"{start}There is no number at equal density."
+    return f"{start}At equal density, for {facts.label(row.condition)}: {'; '.join(parts)}."
 
 
 def _bins(facts: Facts) -> list[ReliabilityRow]:
@@ -128,17 +161,35 @@ def _bins(facts: Facts) -> list[ReliabilityRow]:
     ]
 
 
-def _operating(facts: Facts) -> str:
-    """How far the highest bin is from its confidence."""
+def _operating(facts: Facts) -> list[str]:
+    """The bin with the highest confidence, and that with the largest gap to what is observed."""
     bins = _bins(facts)
     if not bins or facts.lead is None:
-        return ""
+        return []
     top = max(bins, key=lambda row: row.bin)
+    farthest = max(bins, key=lambda row: abs(row.mean_confidence - (row.observed or 0.0)))
+    at = f"In distribution, for {facts.label(facts.lead.condition)}"
+    if top is farthest:
+        return [f"{at}, in the bin of the highest confidence and largest gap, {_bin(top)}."]
+    return [
+        f"{at}, in the bin of the highest confidence, {_bin(top)}.",
+        f"{at}, in the bin with the largest gap between confidence and observed fraction (of "
+        f"{counted(len(bins), 'bin')} at or above the operating threshold), {_bin(farthest)}.",
+    ]
+
+
+def _bin(row: ReliabilityRow) -> str:
+    """What is observed in a bin, against its confidence."""
     observed = with_interval(
-        top.observed, top.ci95_low, top.ci95_high, covers=top.covers, reason=top.reason
+        row.observed, row.ci95_low, row.ci95_high, covers=row.covers, reason=row.reason
+    )
+    n = (
+        f"{counted(row.n, 'detection')}, the sum over {counted(row.n_seeds, 'seed')} of the same "
+        f"images, {row.n / row.n_seeds:,.0f} per seed"
+        if row.n_seeds > 1
+        else counted(row.n, "detection")
     )
     return (
-        f"In distribution, of the {counted(top.n, 'detection')} with the highest confidence "
-        f"({top.lower:.2f} to {top.upper:.2f}, mean {top.mean_confidence:.2f}), {observed} detect "
-        "a specimen and name its species correctly."
+        f"{observed} of the detections match a specimen and have its correct species, at a mean "
+        f"confidence of {row.mean_confidence:.2f} ({row.lower:.2f} to {row.upper:.2f}; {n})"
     )

@@ -23,6 +23,8 @@ from benchmark_eval.results.registry import HEADLINE
 from benchmark_eval.sweep.tables import ABOVE, BELOW, ComparisonRow, PlanningRow
 from benchmark_eval.sweep.verdicts import Word
 
+_HALF_DOUBLING = 1.41
+"""Smallest ratio of the costs of a step for which the gain per doubling is printed."""
 _REACHED = 0.9
 """The fraction of the ceiling in the sentences."""
 
@@ -92,17 +94,9 @@ def sentence(facts: Facts) -> str:
         and row.regime != REGIMES[2]
         and (row.cost is not None or row.cost_beyond)
     ]
-    words = {row.verdict for row in grown}
-    start = (
-        "More images still help"
-        if Word.HIGHER in words
-        else "Whether more images still help is not tested"
-        if words == {Word.NOT_TESTED}
-        else "That more images still help is not shown"
-    )
-    who = f" for {facts.name(lead.architecture)}" if facts.look.several else ""
-    text = f"{start}{who}: the last step changes {SHORT[own[0].metric]} {PLACE[own[0].split]} for "
-    text += "; for ".join(changes)
+    who = f"; of {facts.name(lead.architecture)}, " if facts.look.several else "; "
+    what = f"{SHORT[own[0].metric]} {PLACE[own[0].split]}"
+    text = f"{_still(facts, steps)}{who}{what} changes for {'; for '.join(changes)}"
     if costs:
         text += (
             f"; {100 * _REACHED:.0f} % of the {SHORT[HEADLINE[0]]} with all images takes "
@@ -111,13 +105,40 @@ def sentence(facts: Facts) -> str:
     return f"{text}."
 
 
+def _still(facts: Facts, steps: Sequence[ComparisonRow]) -> str:
+    """Whether the last step of all architectures brings more, and how many curves say so."""
+    rows = [row for row in steps if facts.curve_of(row.scope)[1] != REGIMES[2]] or list(steps)
+    words = [row.verdict for row in rows]
+    start = (
+        "Whether more images still help is not tested"
+        if set(words) == {Word.NOT_TESTED}
+        else "That more images still help is not shown"
+        if Word.HIGHER not in words
+        else "More images still help on some curves and harm on others"
+        if Word.LOWER in words
+        else "More images still help"
+        if set(words) == {Word.HIGHER}
+        else "More images still help on some curves"
+    )
+    counts = [
+        f"{words.count(word):,} {word}"
+        for word in dict.fromkeys([*DECIDED, *words])
+        if word in words
+    ]
+    whose = ", all architectures" if facts.look.several else ""
+    return f"{start} (last step of {counted(len(rows), 'curve')}{whose}: {listing(counts)})"
+
+
 def _images(facts: Facts, row: ComparisonRow) -> str:
-    """``; 264 to 305 images, +0.29 per doubling``."""
+    """``; 165 to 305 images, +0.18 per doubling``; a shorter step is not extrapolated."""
     ends = [facts.cost[facts.conditions[side]].n_images for side in (row.b, row.a)]
     if None in ends or row.per_doubling_images is None:
         return ""
-    span = " to ".join(f"{n:,.0f}" for n in ends if n is not None)
-    return f"; {span} images, {number(row.per_doubling_images, sign=True)} per doubling"
+    low, high = (n for n in ends if n is not None)
+    span = f"; {low:,.0f} to {high:,.0f} images"
+    if high < _HALF_DOUBLING * low:
+        return span
+    return f"{span}, {number(row.per_doubling_images, sign=True)} per doubling"
 
 
 def cost(row: PlanningRow) -> str:

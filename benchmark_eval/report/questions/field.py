@@ -6,6 +6,7 @@ from benchmark_eval.core.intervals import Covers
 from benchmark_eval.core.text import counted
 from benchmark_eval.report.facts import Facts, Section, nothing
 from benchmark_eval.report.markdown import MISSING, number, table, with_interval
+from benchmark_eval.report.questions.losses import at_threshold
 from benchmark_eval.sweep.table_rows import RetentionRow
 from benchmark_eval.sweep.tables import CurveRow
 
@@ -27,7 +28,7 @@ def section(facts: Facts) -> Section:
         *("AP in distribution", "AP in the field", "Gap", "Retention"),
         *(
             f"{label}{also}"
-            for label in ("Detected", "Identified, of detected", "Both")
+            for label in ("Detected, any confidence", "Identified, of detected", "Both")
             for also in ("", ", open vocabulary")
         ),
     ]
@@ -101,7 +102,7 @@ def _kept(facts: Facts) -> str:
     if found is None:
         return ""
     kept = (
-        f"; it retains {retained(found)} of it"
+        f"; it retains {retained(found)} of its AP in distribution"
         if found.retention is not None
         else f"; what it retains is not given ({found.retention_reason})"
         if found.retention_reason
@@ -109,9 +110,9 @@ def _kept(facts: Facts) -> str:
     )
     return (
         f"Over the {counted(found.n_species, 'species', 'species')} that both splits score, "
-        f"AP@[.5:.95] of {facts.label(found.condition)} is {number(found.in_distribution)} in "
-        f"distribution and {number(found.field)} on field photographs, a difference of "
-        f"{gap(found)}{kept}."
+        f"AP@[.5:.95] of {facts.label(found.condition)} in distribution minus that on field "
+        f"photographs is {gap(found)} (means {number(found.in_distribution)} and "
+        f"{number(found.field)}, without an interval){kept}."
     )
 
 
@@ -120,10 +121,12 @@ def _open_vocabulary(facts: Facts) -> str:
     if row is None or not row.metrics[_SHARES[1] + _OPEN].n:
         return ""
     return (
-        f"Of the specimens, {facts.level(row, _SHARES[0])} are detected and of these "
-        f"{facts.level(row, _SHARES[1])} correctly identified if only the species that the split "
-        f"lists can be predicted; if no label is left out, {facts.level(row, _SHARES[0] + _OPEN)} "
-        f"and {facts.level(row, _SHARES[1] + _OPEN)}."
+        f"Of the specimens, {facts.label(row.condition)} detects "
+        f"{facts.level(row, _SHARES[0])} at any confidence, and of these "
+        f"{facts.level(row, _SHARES[1])} are correctly identified if only the species that the "
+        "split lists can be predicted; if no label is excluded, "
+        f"{facts.level(row, _SHARES[0] + _OPEN)} and {facts.level(row, _SHARES[1] + _OPEN)}."
+        f"{at_threshold(facts, row, 'inat_test')}"
     )
 
 

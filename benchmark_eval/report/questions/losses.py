@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmark_eval.core.intervals import Covers
+from benchmark_eval.core.text import percent
 from benchmark_eval.protocol import SPECIES_SPLITS
 from benchmark_eval.report.captions import IDENTIFICATION
 from benchmark_eval.report.facts import PLACE, Facts, Section, nothing
@@ -62,7 +63,12 @@ def section(facts: Facts) -> Section:
     details = []
     if rows:
         header = ["Best condition", *_COLUMNS, "Misidentified minus missed"]
-        details += ["Fractions of the specimens:", "", *table(header, rows), ""]
+        details += [
+            "Fractions of the specimens, with detections of any confidence:",
+            "",
+            *table(header, rows),
+            "",
+        ]
     details += [*_errors_table(facts), *_confusions_table(facts), *_thresholds(facts)]
     return Section(
         "Where are specimens lost?",
@@ -73,8 +79,9 @@ def section(facts: Facts) -> Section:
         details=details,
         caveats=[
             "No verdict is given: the fractions are pooled over specimens, and their intervals "
-            "cover retraining only. What AP@.5 gains is computed for the repair of one type of "
-            "errors alone; the gains do not add up."
+            "cover retraining only. Without a threshold, detections of any confidence count: fewer "
+            "specimens are missed than in use, where a threshold is set. What AP@.5 gains is "
+            "computed for the repair of one type of errors alone; the gains do not add up."
         ]
         if rows
         else [],
@@ -89,7 +96,10 @@ def conclusion(facts: Facts) -> str:
     missed, wrong = (
         facts.level(row, f"iid_{key}") for key in ("localisation_loss", "classification_loss")
     )
-    return f"In distribution, {wrong} of the specimens are misidentified and {missed} missed"
+    return (
+        f"In distribution, {wrong} of the specimens are misidentified and {missed} missed, at any "
+        "confidence"
+    )
 
 
 def _defined(row: CurveRow, split: str) -> bool:
@@ -107,8 +117,27 @@ def _lost(facts: Facts, split: str) -> str:
     gap = over_seeds(row.differences[CLASSIFICATION_MINUS_LOCALISATION[split]])
     return (
         f"{sentence_case(PLACE[split])}, {facts.label(row.condition)} misidentifies {wrong} of the "
-        f"specimens and misses {missed}, a difference of {gap}."
+        f"specimens and misses {missed} at any confidence, a difference of {gap}."
+        f"{at_threshold(facts, row, split)}"
     )
+
+
+def at_threshold(facts: Facts, row: CurveRow, split: str) -> str:
+    """A sentence on the specimens that are missed at the operating threshold."""
+    errors = {
+        each.error_type: each
+        for each in facts.data.error_types
+        if (each.condition, each.split) == (row.condition, split)
+    }
+    missed = errors.get("missed")
+    size = facts.data.benchmark.splits.get(split)
+    if missed is None or missed.per_100_images is None:
+        return ""
+    text = f" At the operating threshold, it misses {_per_100(missed)} specimens per 100 images"
+    if size is not None and size.n_scored and size.n_images:
+        share = missed.per_100_images / 100 * size.n_images / size.n_scored
+        text += f", which are {percent(round(1000 * share), 1000)} of them"
+    return f"{text}."
 
 
 def type_label(name: str) -> str:
@@ -161,8 +190,8 @@ def _repair(facts: Facts) -> str:
         return ""
     top = max(rows, key=lambda row: row.dAP_50 or 0.0)
     return (
-        f"In distribution, AP@.5 gains most if errors of the type '{type_label(top.error_type)}' "
-        f"are repaired: {_gain(top)}."
+        f"In distribution, AP@.5 of {facts.label(top.condition)} gains most if errors of the "
+        f"type '{type_label(top.error_type)}' are repaired: {_gain(top)}."
     )
 
 
@@ -216,13 +245,14 @@ def _pairs_line(facts: Facts) -> str:
         return ""
     top = rows[0]
     return (
-        f"The most frequent confusion in distribution is {escape(top.true_species)} labelled "
+        f"The most frequent confusion of {facts.label(top.condition)} in distribution is "
+        f"{escape(top.true_species)} labelled "
         f"{escape(top.predicted_species)} ({top.relation}): {number(top.n, 1)} of "
         f"{top.n_specimens:,} specimens per seed, at least 3 in {top.n_seeds_at_least_3} of "
         f"{top.n_seeds} seeds."
         if sum(row.n == top.n for row in rows) == 1
-        else f"{len(rows):,} pairs of species are confused in distribution; several are the most "
-        "frequent one."
+        else f"With {facts.label(top.condition)}, {len(rows):,} pairs of species are confused in "
+        "distribution; several are the most frequent one."
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from benchmark_eval.report.facts import (
     DECIDED,
     PLACE,
@@ -104,7 +106,8 @@ def _lead_rows(facts: Facts) -> list[ComparisonRow]:
 def _pair(facts: Facts, row: ComparisonRow) -> Pair:
     a, span = facts.side(row.a)
     b, _ = facts.side(row.b)
-    return facts.curve_of(a)[1], facts.curve_of(b)[1], span
+    plain = re.sub(r"(?<![\d.])\d{4,}", lambda found: f"{int(found[0]):,}", span)
+    return facts.curve_of(a)[1], facts.curve_of(b)[1], plain
 
 
 def _pairs(facts: Facts, rows: list[ComparisonRow]) -> dict[Pair, dict[str, ComparisonRow]]:

@@ -35,8 +35,7 @@ def section(facts: Facts) -> Section:
             )
         for reason, names in _reasons(untold).items():
             answer.append(
-                f"- It cannot be told for {counted(len(names), 'species', 'species')} "
-                f"({escape(reason)})."
+                f"- Undecided for {counted(len(names), 'species', 'species')}: {escape(reason)}."
             )
     rows = [_row(row) for row in [*marked, *untold][:_MOST_ROWS]]
     more = len(marked) + len(untold) - len(rows)
@@ -66,7 +65,9 @@ def section(facts: Facts) -> Section:
             f"with a species recall below {MIN_RECALL} at the operating threshold, or of which one "
             f"other label takes at least {100 * MAX_ABSORBED:.0f} % of the specimens, the last two "
             f"in at least {MIN_SEEDS_AGREEING} seeds of the best architecture for the species. A "
-            "species without a mark is not thereby reliable in the field."
+            "species without a mark is not thereby reliable in the field. All seeds are tested on "
+            "the same specimens, so their agreement shows that retraining makes no difference; it "
+            "does not replicate the result on other specimens."
         ]
         if known
         else [],
@@ -79,9 +80,11 @@ def conclusion(facts: Facts) -> str:
     if not known:
         return "AP@[.5:.95] by species"
     n = sum(bool(row.do_not_rely) for row in known)
-    return (
-        f"{n:,} of {counted(len(known), 'known species', 'known species')} should not be relied on"
-    )
+    told = [row for row in known if row.do_not_rely is not None]
+    if not told:
+        return f"Whether to rely on a species is undecided ({escape(next(iter(_reasons(known))))})"
+    of = counted(len(told), "known species", "known species")
+    return f"{n:,} of {of} should not be relied on{_undecided(known)}"
 
 
 def sentence(facts: Facts) -> str:
@@ -93,21 +96,48 @@ def sentence(facts: Facts) -> str:
     told = [row for row in known if row.do_not_rely is not None]
     if not told:
         reason = next(iter(_reasons(known)))
-        return f"Which species not to rely on cannot be told ({escape(reason)})."
-    text = f"Do not rely on {len(marked):,} of {len(told):,} known species"
+        return f"Which species not to rely on is undecided ({escape(reason)})."
+    text = (
+        f"Do not rely on {len(marked):,} of {counted(len(told), 'known species', 'known species')}"
+        f"{_undecided(known)}"
+    )
     failing = [row for row in marked if not _few(row)]
     if failing:
-        names = [
-            f"{escape(row.species)} ({number(row.iid_species_recall_operating)}, "
-            f"{counted(row.iid_n_specimens or 0, 'specimen')})"
-            for row in failing
-        ]
         rest = "" if len(failing) == len(marked) else f", {len(failing):,} of them by their results"
-        text += (
-            f"{rest}; lowest species recall at the operating threshold: "
-            f"{listing(names, most=_MOST_NAMES)}"
-        )
-    return f"{text}."
+        text += f"{rest}; {_lowest(failing)}"
+    return f"{text}. All seeds share the same test specimens: their agreement is no replication."
+
+
+def _undecided(known: list[SpeciesRow]) -> str:
+    n = sum(row.do_not_rely is None for row in known)
+    return f" ({n:,} more {'is' if n == 1 else 'are'} undecided)" if n else ""
+
+
+def _lowest(failing: list[SpeciesRow]) -> str:
+    """The species with the lowest recall; one with the recall of another is not left out alone."""
+    recalls = [row.iid_species_recall_operating or 0.0 for row in failing]
+    low = [each for each in recalls if each < MIN_RECALL]
+    text = (
+        f"{len(low):,} of these {'is' if len(low) == 1 else 'are'} correctly identified in fewer "
+        f"than half of {'its' if len(low) == 1 else 'their'} test specimens at the operating "
+        "threshold; "
+        if low
+        else ""
+    )
+    last = recalls[min(_MOST_NAMES, len(recalls)) - 1]
+    shown = [row for row, recall in zip(failing, recalls, strict=True) if recall <= last]
+    if len(shown) > 2 * _MOST_NAMES:  # too many tied species to name
+        shown = [row for row, recall in zip(failing, recalls, strict=True) if recall < last]
+    names = [
+        f"{escape(row.species)} ({number(row.iid_species_recall_operating)} of "
+        f"{counted(row.iid_n_specimens or 0, 'specimen')})"
+        for row in shown
+    ]
+    if not names:
+        return f"{text}{len(failing):,} species have the lowest species recall ({number(last)})"
+    more = len(failing) - len(names)
+    rest = f" and {more:,} more" if more else ""
+    return f"{text}the lowest: {', '.join(names) if more else listing(names)}{rest}"
 
 
 def _known(facts: Facts) -> list[SpeciesRow]:

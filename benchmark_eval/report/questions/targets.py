@@ -130,8 +130,9 @@ def _closed(facts: Facts) -> str:
         return ""
     rows.sort(key=lambda row: OOD_BANDS.index(row.band))
     shares = listing([f"{_share(row)} for {row.band.partition('_')[0]}" for row in rows])
+    who = f" for {facts.name(rows[0].architecture)}" if facts.look.several else ""
     return (
-        f"Of what all images of the target species bring, k={rows[0].k} brings this share: "
+        f"Of what all images of the target species bring{who}, k={rows[0].k} brings this share: "
         f"{shares} ones."
     )
 

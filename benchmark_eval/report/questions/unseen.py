@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmark_eval.core.intervals import Reason
+from benchmark_eval.core.shares import MIN_IMAGES
 from benchmark_eval.core.text import counted, percent
 from benchmark_eval.protocol import OOD_BANDS
 from benchmark_eval.report.captions import AWAY
@@ -15,6 +16,7 @@ from benchmark_eval.report.markdown import (
     table,
     with_interval,
 )
+from benchmark_eval.results.evidence import DENSITY
 from benchmark_eval.results.registry import BAND_LABEL
 from benchmark_eval.sweep.differences import RECALL_1_MINUS_OVER_10
 from benchmark_eval.sweep.table_rows import ShareRow
@@ -23,11 +25,12 @@ from benchmark_eval.sweep.verdicts import Word
 
 SHARE = "detection_recall"
 
-_IID, _OOD, _GAP = (
-    "iid_class_agnostic_AR_100",
-    "ood_class_agnostic_AR_100",
-    "species_generalization_gap_AR_100",
+STRATA = dict(
+    zip(DENSITY, ("one specimen", "2 to 10 specimens", "more than ten specimens"), strict=True)
 )
+"""The density strata as text."""
+
+_IID, _OOD = "iid_class_agnostic_AR_100", "ood_class_agnostic_AR_100"
 
 
 def section(facts: Facts) -> Section:
@@ -77,6 +80,7 @@ def sentence(facts: Facts) -> str:
 
 
 def _recall(facts: Facts) -> str:
+    """Both levels, and recall at equal density: the difference of the levels is mostly density."""
     row = facts.lead
     if row is None or not row.metrics[_OOD].n:
         return ""
@@ -84,12 +88,45 @@ def _recall(facts: Facts) -> str:
         f"On unseen species, {facts.label(row.condition)} has a class-agnostic AR@100 of "
         f"{facts.level(row, _OOD)}"
     )
-    if row.metrics[_GAP].n:
+    if row.metrics[_IID].n:
         text += (
-            f", against {facts.level(row, _IID)} in distribution (in distribution minus unseen: "
-            f"{facts.level(row, _GAP)})"
+            f", and {facts.level(row, _IID)} in distribution; the images differ in density, so "
+            "the two cannot be subtracted"
         )
+        strata = _strata(facts, row)
+        if strata:
+            text += f". Species-mean detection recall at equal density: {'; '.join(strata)}"
     return f"{text}."
+
+
+def _strata(facts: Facts, row: CurveRow) -> list[str]:
+    """Detection recall in distribution and on unseen species in the strata that both fill."""
+    found = []
+    for stratum, name in STRATA.items():
+        known, unseen = (
+            stratum_share(facts, row, split, stratum) for split in ("iid_test", "semantic_ood")
+        )
+        if known is not None and unseen is not None:
+            found.append(
+                f"{_level_text(known)} in distribution and {_level_text(unseen)} on unseen species "
+                f"on images with {name}"
+            )
+    return found
+
+
+def stratum_share(facts: Facts, row: CurveRow, split: str, stratum: str) -> ShareRow | None:
+    """Detection recall of a split in a density stratum; None with fewer than 10 images."""
+    return next(
+        (
+            each
+            for each in facts.data.pooled_shares
+            if (each.condition, each.split, each.band, each.stratum, each.share)
+            == (row.condition, split, "", stratum, SHARE)
+            and each.n_images >= MIN_IMAGES
+            and each.species_mean is not None
+        ),
+        None,
+    )
 
 
 def _gap(facts: Facts, row: CurveRow | None, band: str) -> ComparisonRow | None:
@@ -142,7 +179,7 @@ def _level_text(row: ShareRow | None) -> str:
 def compared(row: ComparisonRow) -> str:
     """How a gap between bands is judged."""
     if row.reason == Reason.ANY_DENSITY:
-        return f"at any density of their images, {judged(row)}"
+        return f"without regard to the density of their images, {judged(row)}"
     return f"at equal density of their images, {judged(row)}"
 
 
@@ -154,13 +191,16 @@ def _bands(facts: Facts) -> list[str]:
         if row is None or lead is None:
             continue
         near, other = (_band_level(facts, lead, each) for each in (OOD_BANDS[0], band))
-        text = f"Near minus {_short(band)} species-mean detection recall: {compared(row)}"
+        text = (
+            f"Near minus {_short(band)} species-mean detection recall of "
+            f"{facts.label(lead.condition)}: {compared(row)}"
+        )
         if row.a_minus_b is not None and row.reason != Reason.ANY_DENSITY:
             text += _coverage(facts, lead, band)
         if near is not None and other is not None:
             text += (
-                f"; at any density it is {_level_text(near)} for near and {_level_text(other)} "
-                f"for {_short(band)} species"
+                f"; without regard to density, the recall is {_level_text(near)} for near and "
+                f"{_level_text(other)} for {_short(band)} species"
             )
         lines.append(f"{text}.")
     rows = facts.rows("bands")
@@ -187,8 +227,9 @@ def _density(facts: Facts) -> str:
     if row is None or not row.differences[RECALL_1_MINUS_OVER_10].n:
         return ""
     return (
-        "Recall on images with one unseen specimen minus that on images with more than ten (means "
-        f"over images) is {over_seeds(row.differences[RECALL_1_MINUS_OVER_10])}."
+        f"For {facts.label(row.condition)}, recall on images with one unseen specimen minus that "
+        f"on images with more than ten (means over images) is "
+        f"{over_seeds(row.differences[RECALL_1_MINUS_OVER_10])}."
     )
 
 
