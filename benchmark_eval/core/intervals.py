@@ -68,6 +68,7 @@ class Reason(StrEnum):
     ANY_DENSITY = "the density of the images may differ"
     NOT_COMPARED = "a share that is not compared"
     LOW_STRATA_COVERAGE = "the shared density strata hold less than 80 % of the near specimens"
+    ALL_IMAGES = "not reached with all images"
     NO_CEILING = "no positive ceiling"
 
 

@@ -51,7 +51,7 @@ from benchmark_eval.sweep.identical import (
 from benchmark_eval.sweep.novelty_rows import histogram_rows, novelty_rows
 from benchmark_eval.sweep.planning_rows import planning_rows
 from benchmark_eval.sweep.prices import Prices
-from benchmark_eval.sweep.share_rows import band_gap_rows, densities, share_rows
+from benchmark_eval.sweep.share_rows import Density, band_gap_rows, densities, share_rows
 from benchmark_eval.sweep.species_curves import retention_rows, species_curve_rows, tier_rows
 from benchmark_eval.sweep.species_rows import species_rows
 from benchmark_eval.sweep.summaries import (
@@ -292,7 +292,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
     grid, gaps = target_tables(groups, means, target_band, splits)
     density = densities(benchmark, splits)
     species_curves = species_curve_rows(groups, benchmark)
-    looked_at = _best_evidence(groups, best, counts, benchmark)
+    looked_at = _best_evidence(groups, best, counts, benchmark, density)
     budgets = _budgets(curves, manifest, ExpectedBudgets(benchmark), exact, read.prices)
     table = tables.Aggregated(
         schema_version=tables.SCHEMA_VERSION,
@@ -310,7 +310,7 @@ def assemble(read: SweepInputs) -> tables.Aggregated:
         density_curves=_density(groups, splits),
         operating_curves=_operating(groups, curves, splits),
         comparisons=comparison_rows(groups, benchmark, budgets, splits, counts, density),
-        budget_planning=planning_rows(groups, budgets),
+        budget_planning=planning_rows(groups, benchmark, budgets),
         species=species_rows(benchmark, density, species_curves, best, looked_at.pairs),
         species_curves=species_curves,
         tiers=tier_rows(groups, benchmark),
@@ -353,6 +353,7 @@ def _best_evidence(
     best: Collection[Condition],
     counts: Mapping[str, ModelCounts],
     benchmark: Benchmark,
+    density: Mapping[str, Density],
 ) -> _FromEvidence:
     """Read the whole evidence of the best conditions, one architecture at a time."""
     kept = _FromEvidence([], [], [], [], [])
@@ -363,7 +364,7 @@ def _best_evidence(
                 kept.pairs.append(found)
         kept.reliability.extend(reliability_rows(each, benchmark.categories))
         kept.risk_coverage.extend(risk_rows(each, benchmark.categories))
-        kept.novelty.extend(novelty_rows(each, benchmark.categories))
+        kept.novelty.extend(novelty_rows(each, benchmark.categories, density))
         kept.histograms.extend(histogram_rows(each, benchmark.categories))
     return kept
 

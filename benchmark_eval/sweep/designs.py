@@ -15,6 +15,7 @@ import numpy as np
 from benchmark_eval.core.arrays import Bools, Ints
 from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.manifest import Condition
+from benchmark_eval.sweep.conditions import trains_on_all
 from benchmark_eval.training.regimes import n_drawn
 
 Key = TypeVar("Key", bound=Hashable)
@@ -47,6 +48,20 @@ def first_names(
     held: dict[tuple[int, ...], tuple[str, str]] = {}
     drawn = drawn_images(keys, n_images, is_target)
     return {key: held.setdefault(drawn[key], key) for key in keys}
+
+
+def all_images(conditions: Sequence[Condition], benchmark: Benchmark) -> dict[Condition, bool]:
+    """Whether each condition trains on every image, by its own name or by its design."""
+    first = first_names(conditions, benchmark)
+    full = {first[c.regime, c.k_or_p] for c in conditions if trains_on_all(c)}
+    if "train" in benchmark.splits:
+        categories = benchmark.categories
+        is_target: Bools = np.array([bool(band) for band in categories.target_band], np.bool_)
+        n_images = np.maximum(categories.n_train_images, 0)
+        every = tuple(n_images.tolist())
+        drawn = drawn_images(list(first), n_images, is_target)
+        full |= {first[key] for key, found in drawn.items() if found == every}
+    return {c: first[c.regime, c.k_or_p] in full for c in conditions}
 
 
 def regime_order(condition: Condition) -> tuple[int, float]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark_eval.core.arrays import Bools, Floats, Ints
 from benchmark_eval.core.intervals import MIN_SPECIES, Reason, mean_of
-from benchmark_eval.core.shares import percentile_interval, species_draws
+from benchmark_eval.core.shares import MIN_IMAGES, percentile_interval, species_draws
 from benchmark_eval.inputs.benchmark import Categories
 from benchmark_eval.protocol import OOD_BANDS
 from benchmark_eval.results.evidence import DENSITY, SplitEvidence
 from benchmark_eval.sweep.best_evidence import BestEvidence
+from benchmark_eval.sweep.share_rows import Density
 from benchmark_eval.sweep.table_rows import HistogramRow, NoveltyRow
 
 KNOWN, NOVEL = "iid_test", "semantic_ood"
-TPR = 0.95
+TPR_PARTS, ALL_PARTS = 19, 20
+"""95 % as a fraction, exact in comparisons of whole numbers."""
+TPR = TPR_PARTS / ALL_PARTS
 HISTOGRAM_BINS = 20
 """Bins of equal width from 0 to 1."""
-_COARSE = 128
-"""Bins of equal mass in which the bootstrap of FPR counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +44,32 @@ class _Counted:
     """What the bootstrap needs of one seed.
 
     ``wins`` is (known species, novel species): twice the pairs in which the novel one has the
-    higher score, ties counting once. ``known_above`` and ``novel_above`` are (species, coarse
-    bins), the true positives in a bin or above it, from the highest novelty score to the lowest.
+    higher score, ties counting once. ``known`` and ``novel`` are the novelty scores in descending
+    order, and ``known_above`` and ``novel_above``, (scores + 1, species), the true positives among
+    the first 0, 1, 2, ... of them.
     """
 
     wins: Ints
+    known: Floats
     known_above: Ints
+    novel: Floats
     novel_above: Ints
 
 
-def novelty_rows(best: BestEvidence, categories: Categories) -> list[NoveltyRow]:
+def novelty_rows(
+    best: BestEvidence, categories: Categories, density: Mapping[str, Density]
+) -> list[NoveltyRow]:
     """AUROC and FPR at 95 % TPR by band and density stratum, of a best condition.
 
     Known species are those of iid_test. Means over seeds; the intervals are percentiles of 2,000
-    bootstrap draws of known and, independently, of unseen species, the same for every seed.
+    bootstrap draws of known and, independently, of unseen species, the same for every seed. There
+    are none for fewer than three species on a side, or in a stratum with fewer than 10 images of a
+    side. The threshold of FPR is the benchmark's, an interpolated quantile of the unseen scores,
+    as in the summaries; the draws use the highest unseen score that flags at least 95 %.
     """
     both = best.on(KNOWN, NOVEL)
     bands = np.array(categories.distance_band, np.str_)
+    everywhere = _mask(bands, "")
     rows = []
     for stratum in (None, *range(len(DENSITY))) if both else ():
         seeds = [_seed(each.splits[KNOWN], each.splits[NOVEL], stratum) for each in both]
@@ -68,13 +79,23 @@ def novelty_rows(best: BestEvidence, categories: Categories) -> list[NoveltyRow]
         known = _occurring([seed.known_species for seed in seeds])
         novel = _occurring([seed.novel_species for seed in seeds])
         counted = [_count(seed, known, novel) for seed in seeds]
-        drawn = [_draw(each) for each in counted]
         for band in ("", *OOD_BANDS):
-            inside: Bools = (bands[novel] == band) if band else np.ones(len(novel), np.bool_)
+            inside = _mask(bands, band)[novel]
             if inside.any():
                 place = (band, "" if stratum is None else DENSITY[stratum])
-                rows.append(_row(best, place, seeds, counted, drawn, known, novel[inside], inside))
+                is_small = stratum is not None and any(
+                    density[split].n_images(of, stratum) < MIN_IMAGES
+                    for split, of in ((KNOWN, everywhere), (NOVEL, _mask(bands, band)))
+                )
+                side = (known, novel[inside], inside)
+                rows.append(_row(best, place, seeds, counted, side, is_small))
     return rows
+
+
+def _mask(bands: NDArray[np.str_], band: str) -> Bools:
+    """The species of a band, or all of them."""
+    inside: Bools = (bands == band) if band else np.ones(len(bands), np.bool_)
+    return inside
 
 
 def _seed(known: SplitEvidence, novel: SplitEvidence, stratum: int | None) -> _Seed:
@@ -96,32 +117,25 @@ def _occurring(species: Sequence[Ints]) -> Ints:
 
 
 def _count(seed: _Seed, known: Ints, novel: Ints) -> _Counted:
-    order = np.argsort(seed.known, kind="stable")
-    ascending, row = seed.known[order], np.searchsorted(known, seed.known_species[order])
-    # known true positives of each species below each place of the ascending scores
-    below = np.zeros((len(ascending) + 1, len(known)), np.int64)
-    below[np.arange(1, len(ascending) + 1), row] = 1
-    np.cumsum(below, axis=0, out=below)
+    descending, above = _above(seed.known, np.searchsorted(known, seed.known_species), len(known))
     of = np.searchsorted(novel, seed.novel_species)
     wins = np.zeros((len(known), len(novel)), np.int64)
     for at in range(len(novel)):
-        scores = seed.novel[of == at]
+        scores = -seed.novel[of == at]
         for side in ("left", "right"):
-            wins[:, at] += below[np.searchsorted(ascending, scores, side=side)].sum(axis=0)
-    everything = np.sort(np.concatenate([seed.known, seed.novel]))
-    edges = np.unique(everything[np.arange(1, _COARSE) * len(everything) // _COARSE])
+            # all known true positives but those at or above the score, or above it
+            place = np.searchsorted(-descending, scores, side=side)
+            wins[:, at] += (above[-1] - above[place]).sum(axis=0)
+    return _Counted(wins, descending, above, *_above(seed.novel, of, len(novel)))
 
-    def above(scores: Floats, species: Ints, n: int) -> Ints:
-        width = len(edges) + 1
-        key = species * width + np.searchsorted(edges, scores, side="right")
-        counts = np.bincount(key, minlength=n * width).reshape(n, width)
-        return np.cumsum(counts[:, ::-1], axis=1)
 
-    return _Counted(
-        wins,
-        above(seed.known, np.searchsorted(known, seed.known_species), len(known)),
-        above(seed.novel, of, len(novel)),
-    )
+def _above(scores: Floats, species: Ints, n: int) -> tuple[Floats, Ints]:
+    """The scores in descending order, and the species among the first 0, 1, 2, ... of them."""
+    order = np.argsort(-scores, kind="stable")
+    above = np.zeros((len(scores) + 1, n), np.int64)
+    above[np.arange(1, len(scores) + 1), species[order]] = 1
+    np.cumsum(above, axis=0, out=above)
+    return scores[order], above
 
 
 def _row(
@@ -129,11 +143,10 @@ def _row(
     place: tuple[str, str],
     seeds: Sequence[_Seed],
     counted: Sequence[_Counted],
-    drawn: Sequence[_Drawn],
-    known: Ints,
-    novel: Ints,
-    inside: Bools,
+    species: tuple[Ints, Ints, Bools],
+    is_small: bool,
 ) -> NoveltyRow:
+    known, novel, inside = species
     auroc: list[float | None] = []
     fpr: list[float | None] = []
     n_novel = []
@@ -145,9 +158,9 @@ def _row(
             auroc.append(wins / (2 * len(positive) * len(seed.known)))
             threshold = np.quantile(positive, 1 - TPR)
             fpr.append(int((seed.known >= threshold).sum()) / len(seed.known))
-    intervals = None
-    if min(len(known), len(novel)) >= MIN_SPECIES:
-        intervals = _bootstrap(drawn, inside)
+    few = min(len(known), len(novel)) < MIN_SPECIES
+    reason = Reason.FEW_SPECIES if few else Reason.FEW_IMAGES if is_small else None
+    intervals = None if reason else _bootstrap(counted, inside)
     return NoveltyRow(
         architecture=best.condition.architecture,
         regime=best.condition.regime,
@@ -165,49 +178,53 @@ def _row(
         FPR_95TPR=mean_of(fpr),
         FPR_95TPR_ci95_species_low=intervals[1][0] if intervals else None,
         FPR_95TPR_ci95_species_high=intervals[1][1] if intervals else None,
-        reason=None if intervals else Reason.FEW_SPECIES,
+        reason=reason,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """The bootstrap draws of one seed: those of known species are shared by all bands.
-
-    ``wins`` is (draws, novel species), ``known_above`` (draws, coarse bins), as in ``_Counted``.
-    """
-
-    wins: Floats
-    known_above: Floats
-    novel_above: Ints
-
-
-def _draw(counted: _Counted) -> _Drawn:
-    draws = species_draws(len(counted.wins), "known species")
-    return _Drawn(draws @ counted.wins, draws @ counted.known_above, counted.novel_above)
-
-
 def _bootstrap(
-    drawn: Sequence[_Drawn], inside: Bools
+    counted: Sequence[_Counted], inside: Bools
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """The intervals of AUROC and FPR, of the novel species ``inside``."""
-    draws = species_draws(int(inside.sum()), "unseen species")
-    auroc, fpr, n_used = np.zeros((3, len(draws)))
-    for each in drawn:
-        novel_above = draws @ each.novel_above[inside]
-        all_known, all_novel = each.known_above[:, -1], novel_above[:, -1]
-        wins = (each.wins[:, inside] * draws).sum(axis=1)
+    of_novel = species_draws(int(inside.sum()), "unseen species")
+    auroc, fpr, n_used = np.zeros((3, len(of_novel)))
+    for each in counted:
+        of_known = species_draws(each.known_above.shape[1], "known species")
+        all_known, all_novel = (
+            of_known @ each.known_above[-1],
+            of_novel @ each.novel_above[-1][inside],
+        )
+        wins = ((of_known @ each.wins[:, inside]) * of_novel).sum(axis=1)
         some = (all_known > 0) & (all_novel > 0)
-        # at least 95 % of the novel ones are in this bin or above it; so many known ones are there
-        at = (novel_above < TPR * all_novel[:, None]).sum(axis=1)
-        known_there = each.known_above[np.arange(len(draws)), at]
+        flagged = _flagged(each, of_known, of_novel, inside)
         auroc[some] += wins[some] / (2 * all_known[some] * all_novel[some])
-        fpr[some] += known_there[some] / all_known[some]
+        fpr[some] += flagged[some] / all_known[some]
         n_used += some
     found = n_used > 0
     return (
         percentile_interval(auroc[found] / n_used[found]),
         percentile_interval(fpr[found] / n_used[found]),
     )
+
+
+def _flagged(each: _Counted, of_known: Floats, of_novel: Floats, inside: Bools) -> Floats:
+    """The known true positives of each draw at the threshold that flags 95 % of the novel ones.
+
+    The threshold is the highest score of a novel true positive at or above which at least 95 %
+    of the drawn ones are; it is found by bisection. Draws are (draws, species).
+    """
+    above = each.novel_above[:, inside]
+    wanted = TPR_PARTS * (of_novel @ above[-1])
+    low, high = np.zeros(len(of_novel), np.int64), np.full(len(of_novel), len(above) - 1)
+    # the first ``high`` are enough, the first ``low`` are not
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        is_enough = ALL_PARTS * (above[middle] * of_novel).sum(axis=1) >= wanted
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    threshold = each.novel[high - 1]
+    place = np.searchsorted(-each.known, -threshold, side="right")
+    flagged: Floats = (each.known_above[place] * of_known).sum(axis=1)
+    return flagged
 
 
 def histogram_rows(best: BestEvidence, categories: Categories) -> Iterator[HistogramRow]:

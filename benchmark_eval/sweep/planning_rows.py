@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
+from benchmark_eval.core.intervals import Reason
+from benchmark_eval.inputs.benchmark import Benchmark
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import REGIMES
 from benchmark_eval.results.registry import CURVE_METRICS, HEADLINE
 from benchmark_eval.sweep.budget_curves import CostOfLevel, costs_of_levels
 from benchmark_eval.sweep.comparison_rows import units_of
-from benchmark_eval.sweep.conditions import trains_on_all
+from benchmark_eval.sweep.designs import all_images
 from benchmark_eval.sweep.species_tables import distinct_models
 from benchmark_eval.sweep.summaries import ModelResult
 from benchmark_eval.sweep.tables import ABOVE, BELOW, BudgetRow, PlanningRow
@@ -18,7 +21,9 @@ _SPLIT = {metric.name: metric.split for metric in CURVE_METRICS}
 
 
 def planning_rows(
-    groups: Mapping[Condition, Sequence[ModelResult]], budgets: Sequence[BudgetRow]
+    groups: Mapping[Condition, Sequence[ModelResult]],
+    benchmark: Benchmark,
+    budgets: Sequence[BudgetRow],
 ) -> list[PlanningRow]:
     """The cost of fractions of the ceiling, for every curve with a known cost.
 
@@ -26,6 +31,8 @@ def planning_rows(
     ----------
     groups
         The models of each condition, in table order.
+    benchmark
+        For the conditions that draw every image under another name.
     budgets
         The costs of the conditions.
 
@@ -33,17 +40,17 @@ def planning_rows(
     -------
     list of PlanningRow
         For the headline metrics in images, in specimens and, with prices, in their currency. The
-        ceiling are the distinct runs of all regimes of the architecture that train on every image.
-        Of budgets with equal costs, the first counts.
+        ceiling are the distinct runs of all regimes of the architecture that train on every image,
+        also under another name, such as targets at a k that no target exceeds. Of budgets with
+        equal costs, the first counts. Nothing lies beyond every image: a cost or an end above the
+        largest budget of such a regime is empty, with a reason.
     """
+    on_all = all_images(list(groups), benchmark)
     rows: list[PlanningRow] = []
     for architecture in dict.fromkeys(condition.architecture for condition in groups):
         own = {c: models for c, models in groups.items() if c.architecture == architecture}
         everything = [
-            model
-            for condition, models in own.items()
-            if trains_on_all(condition)
-            for model in models
+            model for condition, models in own.items() if on_all[condition] for model in models
         ]
         for name in HEADLINE:
             split = _SPLIT[name] or ""
@@ -51,15 +58,18 @@ def planning_rows(
             for regime in [r for r in REGIMES if any(c.regime == r for c in own)]:
                 for unit in units_of(budgets):
                     points: dict[float, list[float | None]] = {}
+                    whole: set[float] = set()
                     for row in budgets:
                         cost = getattr(row, unit)
                         if (row.architecture, row.regime) == (architecture, regime) and cost:
+                            if on_all[row.condition]:
+                                whole.add(cost)
                             runs = distinct_models(own[row.condition], split)
                             points.setdefault(cost, [m.values[name] for m in runs])
                     costs = sorted(points)
                     found = costs_of_levels(costs, [points[cost] for cost in costs], ceiling)
                     rows += [
-                        _row(architecture, regime, name, split, unit, costs, each)
+                        _row(architecture, regime, (name, split, unit), costs, each, whole)
                         for each in found
                         if costs
                     ]
@@ -69,12 +79,17 @@ def planning_rows(
 def _row(
     architecture: str,
     regime: str,
-    metric: str,
-    split: str,
-    unit: str,
+    place: tuple[str, str, str],
     costs: Sequence[float],
     found: CostOfLevel,
+    whole: Collection[float],
 ) -> PlanningRow:
+    metric, split, unit = place
+    reason = found.reason
+    if costs[-1] in whole and (found.cost_above or found.low_above or found.high_above):
+        reason = reason or Reason.ALL_IMAGES
+        found = replace(found, cost_above=False, low_above=False, high_above=False)
+
     def side(below: bool, above: bool) -> str:
         return BELOW if below else ABOVE if above else ""
 
@@ -94,5 +109,5 @@ def _row(
         low_beyond=side(found.low_below, found.low_above),
         ci95_high=found.high,
         high_beyond=side(found.high_below, found.high_above),
-        reason=found.reason,
+        reason=reason,
     )

@@ -11,7 +11,7 @@ from support.small_sweep import run_sweep
 
 from benchmark_eval import read_aggregated
 
-GU, _, TA = BUDGETS
+GU, IN, TA = BUDGETS
 VALUES = {"1": (0.27, 0.30, 0.33), "2": (0.37, 0.40, 0.43), "all": (0.77, 0.80, 0.83)}
 """A curve with the means 0.3, 0.4 and 0.8."""
 
@@ -50,11 +50,28 @@ def test_costs_against_the_inverted_curve(tmp_path, unit):
         half = t.ppf(0.975, 6) * 0.03 * math.sqrt(1 / 3 + fraction**2 / 3)
         assert row.ci95_low == pytest.approx(invert(row.target - half))
         if row.target + half > 0.8:
-            assert (row.ci95_high, row.high_beyond) == (None, "> largest")
+            assert (row.ci95_high, row.high_beyond) == (None, "")  # there are no more images
+            assert row.reason == "not reached with all images"
         else:
             assert row.ci95_high == pytest.approx(invert(row.target + half))
+            assert row.reason is None
         assert (row.smallest, row.largest) == (costs[0], costs[-1])
-    assert found[0.95].high_beyond == "> largest"
+    assert found[0.95].reason
+
+
+def test_all_images_under_another_name_are_in_the_ceiling(tmp_path):
+    # the species have up to 7 images: targets at k = 10 have all of theirs, as k = all
+    targets = {"0": VALUES["1"], "10": (0.57, 0.60, 0.63)}
+    rows = [*models(), *models(targets, TA)]
+    found = rows_of(run_sweep(tmp_path, rows)[0])
+    assert found[0.5].target == pytest.approx(0.5 * 0.7)  # of six runs
+
+
+def test_only_budgets_with_fewer_images_can_be_too_small(tmp_path):
+    natural = {"0.1": (0.2, 0.21, 0.22), "0.5": (0.3, 0.31, 0.32)}
+    rows = [*models({"all": VALUES["all"]}), *models(natural, IN)]
+    row = rows_of(run_sweep(tmp_path, rows)[0], regime=IN)[0.9]
+    assert (row.cost, row.cost_beyond, row.reason) == (None, "> largest", None)
 
 
 def test_a_level_below_the_smallest_budget_is_not_extrapolated(tmp_path):
@@ -78,7 +95,6 @@ def test_reasons(tmp_path):
     row = rows_of(run_sweep(tmp_path / "budget", [*models({"all": VALUES["all"]})])[0])[0.8]
     assert (row.reason, row.cost, row.cost_beyond) == ("fewer than 2 budgets", None, "")
 
-    no_ceiling = {"0": VALUES["1"], "5": VALUES["2"]}
-    table, _ = run_sweep(tmp_path / "ceiling", [*models(no_ceiling, TA)])
-    row = rows_of(table, regime=TA)[0.8]
+    no_ceiling = {"1": VALUES["1"], "2": VALUES["2"]}
+    row = rows_of(run_sweep(tmp_path / "ceiling", [*models(no_ceiling)])[0])[0.8]
     assert (row.reason, row.cost, row.target) == ("no positive ceiling", None, None)
