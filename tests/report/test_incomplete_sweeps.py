@@ -147,6 +147,6 @@ def test_an_architecture_with_two_seeds_is_not_said_to_be_tied(tmp_path):
     few = noisy({("c", GU, "2"): 0.3}, n_seeds=2)
     body = report(tmp_path, [*noisy(CONDITIONS), *few])["Which architecture is best?"]
     (line,) = [line for line in body.splitlines() if line.startswith("- In distribution")]
-    assert ": a and b are tied (c: not tested, fewer than 3 seeds)." in line.replace(
+    assert ": a and b are tied (c: not tested, fewer than 3 seeds in common)." in line.replace(
         "b and a", "a and b"
     )

@@ -169,8 +169,8 @@ def leaderboard(facts: Facts) -> Grid:
         note="Means over n seeds with 95 % intervals: S+R covers other species and retraining, R "
         "retraining only; S+R none: the metric is not a mean over species. A tie group holds the "
         "best condition and all that do not differ from it (Tukey's range test over all "
-        "conditions); not compared: fewer than 3 seeds, or the same training set as another "
-        "condition.",
+        "conditions); not compared: fewer than 3 seeds in common with the others, or the same "
+        "training set as another condition.",
         intervals=True,
     )
 

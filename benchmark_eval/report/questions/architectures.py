@@ -109,7 +109,7 @@ def _tied(facts: Facts, best: Best) -> str:
     compared = {c.architecture for c in [*best.group, *best.lower]}
     lower = [name for name in facts.look.architectures if name in compared and name not in tied]
     others = [name for name in facts.look.architectures if name not in compared]
-    rest = f" ({facts.names(others)}: not tested, fewer than 3 seeds)" if others else ""
+    rest = f" ({facts.names(others)}: not tested, fewer than 3 seeds in common)" if others else ""
     if len(compared) == 1:
         highest = f"{top} has the highest mean of {counted(best.n_candidates, 'condition')}"
         return f"{highest}{rest}"
