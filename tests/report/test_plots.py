@@ -429,6 +429,7 @@ def share(stratum, value, n_images, **changes):
         "leave_one_out_high": None, "size_correlation": None, "reason": None, "no_verdict": None,
         "species_mean": value, "species_mean_n": 5, "species_mean_ci95_low": value - 0.1,
         "species_mean_ci95_high": value + 0.1, "species_mean_reason": None,
+        "species_mean_n_left_out": 0, "species_mean_no_verdict": None,
     }  # fmt: skip
     return rows_of.ShareRow(**{**made, **changes})
 
