@@ -30,6 +30,10 @@ FOLDERS = ("", " (strict)")
 """What the categories of the sweeps end with."""
 
 
+PAGE = "Report"
+"""The category of the page of a sweep."""
+
+
 def main() -> int:
     """Exit code 0 if the page is as expected, 1 if not, 2 without a browser."""
     browser = find_browser()
@@ -71,7 +75,8 @@ def walk(browser: str, page: Path, folder: Path) -> dict[str, Any]:
 def compare(seen: dict[str, Any]) -> list[str]:
     """Differences between the page and the list of plots."""
     problems = list(seen["errors"])
-    expected = {f"{plot.question}{folder}" for plot in PLOTS for folder in FOLDERS}
+    questions = [*(plot.question for plot in PLOTS), PAGE]
+    expected = {f"{question}{folder}" for question in questions for folder in FOLDERS}
     if set(seen["categories"]) != expected:
         problems.append(f"categories {seen['categories']}, expected {sorted(expected)}")
     problems += [
@@ -81,8 +86,12 @@ def compare(seen: dict[str, Any]) -> list[str]:
     ]
     problems += [f"the first page links to {link!r}" for link in seen["links"] if bad(link)]
     rows = {(row["category"], row["labels"][0]): row for row in seen["rows"]}
-    if len(rows) != len(seen["rows"]) or len(rows) != len(FOLDERS) * len(PLOTS):
-        problems.append(f"{len(seen['rows'])} results, expected {len(FOLDERS) * len(PLOTS)}")
+    n_expected = len(FOLDERS) * (len(PLOTS) + 1)
+    if len(rows) != len(seen["rows"]) or len(rows) != n_expected:
+        problems.append(f"{len(seen['rows'])} results, expected {n_expected}")
+    pages = [rows.pop((f"{PAGE}{folder}", "Report of the sweep"), None) for folder in FOLDERS]
+    if None in pages:
+        problems.append(f"no page of a sweep among {sorted(rows)}")
     for plot, folder in itertools.product(PLOTS, FOLDERS):
         row = rows.get((f"{plot.question}{folder}", plot.title))
         if row is None:
@@ -94,7 +103,7 @@ def compare(seen: dict[str, Any]) -> list[str]:
             problems.append(f"{plot.title!r} shows {row['picture']!r}, {row['width']} px wide")
         if row["description"] != plot.caption:
             problems.append(f"{plot.title!r} is described as {row['description']!r}")
-    pictures = [row["picture"] for row in rows.values()]
+    pictures = [row.get("picture") for row in rows.values()]
     if len(set(pictures)) != len(pictures):
         problems.append("two results show the same file")
     return problems
