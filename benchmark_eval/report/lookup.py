@@ -85,28 +85,6 @@ class Lookup:
         ]
         return Series(f"{architecture}|{regime}|{metric}", tuple(points), tuple(dots))
 
-    def target_dots(
-        self, architecture: str, key: str, budgets: Sequence[str]
-    ) -> tuple[tuple[int, float], ...]:
-        """The seeds of an architecture behind a mean over target species."""
-        return tuple(
-            (budgets.index(model.k_or_p), value)
-            for model in self.table.models
-            if model.architecture == architecture and (value := model.targets.get(key)) is not None
-        )
-
-    def density_dots(
-        self, architecture: str, place: str, metric: str, strata: Sequence[str]
-    ) -> tuple[tuple[int, float], ...]:
-        """The seeds of an architecture's best condition behind its density strata."""
-        return tuple(
-            (at, value)
-            for model in self.table.models
-            if model.architecture == architecture
-            for at, stratum in enumerate(strata)
-            if (value := model.density.get(f"{place}/{stratum}/{metric}")) is not None
-        )
-
     def seeds(self, metrics: Iterable[str], architecture: str | None = None) -> int:
         """The largest n of any estimate of these metrics, that of a complete point."""
         names = list(metrics)

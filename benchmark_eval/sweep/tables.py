@@ -29,7 +29,6 @@ from benchmark_eval.sweep.species_tables import SPECIES_MEANS
 from benchmark_eval.sweep.summaries import CURVE_KEYS, STRATUM_METRICS
 from benchmark_eval.sweep.table_rows import (
     BandGapRow,
-    BudgetResult,
     ConditionRow,
     ConfusionRow,
     EnrichmentRow,
@@ -589,10 +588,6 @@ def _species(table: Aggregated) -> tuple[list[str], list[Row]]:
                 )
         cells.append([*row, *more])
     return [*columns, *BUDGET_COLUMNS], cells
-
-
-def _budget_cells(item: BudgetResult) -> list[object]:
-    return [item.k_or_p or "", item.AP_50_95, item.species_recall]
 
 
 def _models(table: Aggregated) -> tuple[list[str], list[Row]]:
