@@ -32,13 +32,11 @@ from benchmark_eval.core.terminal import say
 @force_option
 def command(aggregated: Path, eval_dir: Path | None, output: Path, force: bool) -> None:
     """Write one page with all results of a sweep, which a browser opens without network."""
-    from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_page
-    from benchmark_eval.sweep import load_tables
+    from benchmark_eval.sweep import load_current_tables
 
-    require_last_run(aggregated)
     write_page(
-        load_tables(aggregated),
+        load_current_tables(aggregated),
         output,
         tables_dir=aggregated.parent,
         eval_dir=eval_dir,

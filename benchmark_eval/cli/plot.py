@@ -48,13 +48,11 @@ def command(
 ) -> None:
     """Draw the plots of a sweep from its tables."""
     from benchmark_eval.check.files import usable_cores
-    from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_plots
-    from benchmark_eval.sweep import load_tables
+    from benchmark_eval.sweep import load_current_tables
 
-    require_last_run(aggregated)
     write_plots(
-        load_tables(aggregated),
+        load_current_tables(aggregated),
         output_dir,
         formats,
         only or None,

@@ -37,13 +37,11 @@ def command(
     force: bool,
 ) -> None:
     """Write report.md from the tables of a sweep."""
-    from benchmark_eval.core.records import require_last_run
     from benchmark_eval.report import write_report
-    from benchmark_eval.sweep import load_tables
+    from benchmark_eval.sweep import load_current_tables
 
-    require_last_run(aggregated)
     write_report(
-        load_tables(aggregated),
+        load_current_tables(aggregated),
         output_dir,
         plot_format=plot_format,
         inputs=[aggregated],

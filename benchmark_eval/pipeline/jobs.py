@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from benchmark_eval.core.atomic_write import write_bytes_atomic
 from benchmark_eval.core.errors import InputError
 from benchmark_eval.core.memory import keep_freed_memory
-from benchmark_eval.core.records import record_content, require_last_run
+from benchmark_eval.core.records import record_content
 from benchmark_eval.core.terminal import say
 from benchmark_eval.pipeline.job import job
 from benchmark_eval.pipeline.outdated import remove_outdated, write_record
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from benchmark_eval.inputs.predictions import OnInvalid
     from benchmark_eval.results.detections_csv import Rows
     from benchmark_eval.results.schema import Engine
+    from benchmark_eval.sweep import Aggregated
 
 INDEX_AGAIN = "To recreate the index: snakemake --forcerun index_benchmark"
 MODELS_AGAIN = (
@@ -169,12 +170,9 @@ def plot_sweep(
 ) -> None:
     """Draw the plots of the sweep from its tables."""
     from benchmark_eval.report import write_plots
-    from benchmark_eval.sweep import load_tables
 
     with _planned(log, fingerprint, record, "report", OF_A_REPORT):
-        with _remedy(TABLES_AGAIN, aggregated):
-            require_last_run(aggregated)
-            table = load_tables(aggregated)
+        table = _read_tables(aggregated)
         write_plots(table, output_dir, formats, jobs=jobs, declared=True)
 
 
@@ -189,12 +187,9 @@ def report(
 ) -> None:
     """Write the report of the sweep from its tables."""
     from benchmark_eval.report import write_report
-    from benchmark_eval.sweep import load_tables
 
     with _planned(log, fingerprint, record, "report", OF_A_REPORT):
-        with _remedy(TABLES_AGAIN, aggregated):
-            require_last_run(aggregated)
-            table = load_tables(aggregated)
+        table = _read_tables(aggregated)
         write_report(table, output_dir, plot_format=plot_format, declared=True)
 
 
@@ -209,12 +204,9 @@ def page(
 ) -> None:
     """Write the page of the sweep from its tables."""
     from benchmark_eval.report import write_page
-    from benchmark_eval.sweep import load_tables
 
     with _planned(log, fingerprint, record, "report", OF_A_REPORT):
-        with _remedy(TABLES_AGAIN, aggregated):
-            require_last_run(aggregated)
-            table = load_tables(aggregated)
+        table = _read_tables(aggregated)
         tables_dir = Path(aggregated).parent
         write_page(table, output, tables_dir=tables_dir, eval_dir=eval_dir, declared=True)
 
@@ -260,6 +252,14 @@ def _read_index(index: str | Path, state: Path) -> Benchmark:
         fingerprint = read_fingerprint(state / "benchmark.json", *OF_A_BENCHMARK)
         require_benchmark(fingerprint, benchmark.digests, index)
     return benchmark
+
+
+def _read_tables(aggregated: str | Path) -> Aggregated:
+    """Read the tables of the last run."""
+    from benchmark_eval.sweep import load_current_tables
+
+    with _remedy(TABLES_AGAIN, aggregated):
+        return load_current_tables(aggregated)
 
 
 @contextlib.contextmanager

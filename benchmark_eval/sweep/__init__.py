@@ -4,6 +4,6 @@
 """
 
 from benchmark_eval.sweep.aggregation import aggregate
-from benchmark_eval.sweep.tables import Aggregated, load_tables
+from benchmark_eval.sweep.tables import Aggregated, load_current_tables, load_tables
 
-__all__ = ["Aggregated", "aggregate", "load_tables"]
+__all__ = ["Aggregated", "aggregate", "load_current_tables", "load_tables"]

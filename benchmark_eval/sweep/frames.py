@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from benchmark_eval.results.frames import Kind, data_frame
 from benchmark_eval.sweep.table_rows import SpeciesRow
-from benchmark_eval.sweep.tables import AGGREGATED, CSV_FILES, FLAT, column_kinds, load_tables
+from benchmark_eval.sweep.tables import (
+    AGGREGATED,
+    CSV_FILES,
+    FLAT,
+    column_kinds,
+    load_current_tables,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +112,7 @@ def read_aggregated(path: str | Path) -> dict[str, pd.DataFrame]:
     >>> folder.cleanup()
     """
     path = Path(path)
-    table = load_tables(path / AGGREGATED if path.is_dir() else path)
+    table = load_current_tables(path / AGGREGATED if path.is_dir() else path)
     frames = {}
     for file, layout in CSV_FILES.items():
         name = file.removesuffix(".csv")

@@ -19,7 +19,6 @@ from benchmark_eval.core.problems import Problem, Problems
 from benchmark_eval.core.records import (
     STATE,
     outdated_model,
-    require_last_run,
     rewritten,
 )
 from benchmark_eval.core.safe_read import absent, read_or_report
@@ -37,7 +36,7 @@ from benchmark_eval.sweep.summaries import (
     extract,
     find_summaries,
 )
-from benchmark_eval.sweep.tables import AGGREGATED, Aggregated, load_tables
+from benchmark_eval.sweep.tables import AGGREGATED, Aggregated, load_current_tables
 
 MOST_SIDES = 26
 """Largest number of sides: each has a letter."""
@@ -280,8 +279,7 @@ class _Tables:
     @staticmethod
     def _read(path: Path, problems: Problems) -> Aggregated | None:
         try:
-            require_last_run(path)
-            return load_tables(path)
+            return load_current_tables(path)
         except InputError as error:
             problems.extend(error.problems)
             return None

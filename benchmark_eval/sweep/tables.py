@@ -20,6 +20,7 @@ from benchmark_eval.core.intervals import Covers, Estimate, Reason
 from benchmark_eval.core.json_values import syntax_cause
 from benchmark_eval.core.outputs import Input, Outputs, claim
 from benchmark_eval.core.problems import Problems
+from benchmark_eval.core.records import require_last_run
 from benchmark_eval.core.safe_read import read_or_report
 from benchmark_eval.inputs.manifest import Condition
 from benchmark_eval.protocol import REGIMES
@@ -688,6 +689,15 @@ def encode(table: Aggregated) -> bytes:
 
 
 T = TypeVar("T")
+
+
+def load_current_tables(path: str | Path) -> Aggregated:
+    """Read an ``aggregated.json`` to show or use its numbers, after ``records.require_last_run``.
+
+    InputError also if it is of an earlier run of the workflow, or was edited since.
+    """
+    require_last_run(path)
+    return load_tables(path)
 
 
 def load_tables(path: str | Path) -> Aggregated:
