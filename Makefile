@@ -34,7 +34,7 @@ demo: setup ## run a sweep of 153 models on synthetic data, from demo/ into resu
 	  || $(BIN)/benchmark-eval synth --output-dir demo --sweep --scale 0.05 --test-scale 1 --detections-per-specimen 14
 	$(DEMO) --quiet rules host
 	@printf '\n%s\n%s\n%s\n' "Page:      results/report.html" \
-	  "Report:    results/report.html (as text: results/aggregated/report.md; plots: results/plots/)" \
+	  "As text:   results/aggregated/report.md (plots: results/plots/)" \
 	  "Run again: $(DEMO)"
 
 tutorial: setup ## run the commands of docs/tutorial.md, from a benchmark to a report, in tutorial/

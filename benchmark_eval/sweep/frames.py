@@ -79,8 +79,8 @@ def read_aggregated(path: str | Path) -> dict[str, pd.DataFrame]:
     Raises
     ------
     InputError
-        The file cannot be read, is not an ``aggregated.json``, or was written with another
-        schema version.
+        The file cannot be read, is not an ``aggregated.json``, was written with another schema
+        version, is from an earlier run of the workflow, or was edited since it was written.
 
     Notes
     -----
