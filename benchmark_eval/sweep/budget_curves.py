@@ -1,4 +1,4 @@
-"""What a metric gains from more annotations: steps, equal budgets, the cost of a level, prices.
+"""What a metric gains from more annotations: equal budgets, and the cost of a level.
 
 A curve is a table (budgets, species, seeds) with the mean cost of each budget, in images,
 specimens or money. It is linear in log2 cost between budgets and is not extrapolated.
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from msgspec.structs import replace
 
 from benchmark_eval.core.arrays import Floats
 from benchmark_eval.core.crossed import crossed_table
@@ -25,7 +24,7 @@ from benchmark_eval.core.intervals import (
     without_interval,
 )
 from benchmark_eval.core.numbers import ROUNDING
-from benchmark_eval.sweep.paired import Key, compare_pairs, difference_intervals
+from benchmark_eval.sweep.paired import Key, difference_intervals
 from benchmark_eval.sweep.verdicts import Question, judge
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -52,38 +51,9 @@ class Curve:
             raise ValueError(f"costs must increase, got {self.costs}")
 
 
-def price(n_images: float, n_specimens: float, per_image: float, per_specimen: float) -> float:
-    """The cost of a budget: images and specimens times their prices, in the prices' currency."""
-    return math.fsum((n_images * per_image, n_specimens * per_specimen))
-
-
-def steps(curve: Curve) -> Question:
-    """The change from each budget to the next, paired by species and seed."""
-    budgets = dict(enumerate(curve.values))
-    return compare_pairs(budgets, [(after, before) for before, after in pairwise(budgets)])
-
-
-def gain_per_doubling(curve: Curve) -> list[Interval]:
-    """The change from each budget to the next per doubling of the cost, with its interval.
-
-    These are the intervals of ``steps`` divided by the number of doublings, so that the verdict on
-    a step holds for its gain per doubling too.
-    """
-    changes = [verdict.interval for verdict in steps(curve).verdicts]
-    return [
-        _divided(change, doublings(low, high))
-        for change, (low, high) in zip(changes, pairwise(curve.costs), strict=True)
-    ]
-
-
 def doublings(low: float, high: float) -> float:
     """How often a cost of ``low`` doubles up to ``high``."""
     return math.log(high / low) / math.log(2.0)
-
-
-def _divided(interval: Interval, by: float) -> Interval:
-    parts = {name: getattr(interval, name) for name in ("mean", "low", "high", "se")}
-    return replace(interval, **{k: None if v is None else v / by for k, v in parts.items()})
 
 
 # -- equal budgets ---------------------------------------------------------------------------

@@ -25,26 +25,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (n - rank) * p_values[i]))
         adjusted[i] = largest
     return adjusted
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's q-values, in the order given: for tables without verdicts.
-
-    Among the rows with a q-value below 0.05, an expected 5 % are false.
-
-    Notes
-    -----
-    Benjamini and Hochberg (1995), "Controlling the false discovery rate".
-
-    Examples
-    --------
-    >>> benjamini_hochberg([0.01, 0.02, 0.03, 0.5])
-    [0.04, 0.04, 0.04, 0.5]
-    """
-    n, adjusted, smallest = len(p_values), [0.0] * len(p_values), 1.0
-    order = sorted(range(n), key=lambda i: p_values[i])
-    for rank in range(n, 0, -1):
-        i = order[rank - 1]
-        smallest = min(smallest, p_values[i] * n / rank)
-        adjusted[i] = smallest
-    return adjusted

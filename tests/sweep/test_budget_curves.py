@@ -1,6 +1,7 @@
 """Steps, equal budgets, the cost of a level, prices."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,11 +17,10 @@ from benchmark_eval.sweep.budget_curves import (
     costs_of_levels,
     equal_budget,
     equal_budgets,
-    gain_per_doubling,
     isotonic,
-    price,
-    steps,
 )
+from benchmark_eval.sweep.paired import compare_pairs
+from benchmark_eval.sweep.prices import Prices
 from benchmark_eval.sweep.verdicts import Word
 
 NAN = math.nan
@@ -33,21 +33,15 @@ def curve(costs, means, n=12, r=3, seed=0, noise=0.02):
     return Curve(tuple(costs), values)
 
 
+def steps(data):
+    budgets = dict(enumerate(data.values))
+    return compare_pairs(budgets, [(after, before) for before, after in pairwise(budgets)])
+
+
 def test_steps_are_paired_and_judged_together():
     found = steps(curve((100, 200, 800, 1600), (0.3, 0.5, 0.6, 0.6)))
     assert [v.word for v in found.verdicts] == [Word.HIGHER, Word.HIGHER, Word.INCONCLUSIVE]
     assert found.n_tests == 3
-
-
-def test_gain_per_doubling_is_the_step_divided_by_its_doublings():
-    data = curve((100, 200, 800, 1600), (0.3, 0.5, 0.6, 0.6))
-    changes = [verdict.interval for verdict in steps(data).verdicts]
-    for gain, change, doublings in zip(gain_per_doubling(data), changes, (1, 2, 1), strict=True):
-        assert gain.mean == pytest.approx(change.mean / doublings)
-        assert (gain.low, gain.high) == pytest.approx(
-            (change.low / doublings, change.high / doublings)
-        )
-    assert gain_per_doubling(curve((100,), (0.3,))) == []
 
 
 def test_area_by_hand():
@@ -199,8 +193,8 @@ def test_steps_without_enough_seeds_are_not_tested():
 
 
 def test_price():
-    assert price(100, 850, 2.5, 0.1) == pytest.approx(335.0)
-    assert price(100, 850, 0, 0) == 0
+    assert Prices(2.5, 0.1).of(100, 850) == pytest.approx(335.0)
+    assert Prices(0, 0).of(100, 850) == 0
 
 
 def test_the_interval_of_an_area_is_that_of_the_areas():

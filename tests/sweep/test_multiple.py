@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmark_eval.sweep.multiple import benjamini_hochberg, holm
+from benchmark_eval.sweep.multiple import holm
 from benchmark_eval.sweep.studentized_range import range_probability, range_quantile
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=6)
@@ -29,16 +29,6 @@ def test_holm_is_the_closed_test_of_bonferroni(p_values):
     for i, adjusted in enumerate(holm(p_values)):
         closed = max(min(1.0, len(s) * min(p_values[j] for j in s)) for s in subsets if i in s)
         assert adjusted == pytest.approx(closed, abs=1e-12)
-
-
-@given(P_VALUES)
-def test_benjamini_hochberg_equals_that_of_scipy(p_values):
-    expected = stats.false_discovery_control(p_values, method="bh")
-    assert benjamini_hochberg(p_values) == pytest.approx(list(expected), abs=1e-12)
-
-
-def test_benjamini_hochberg_of_nothing():
-    assert benjamini_hochberg([]) == []
 
 
 @pytest.mark.parametrize(
