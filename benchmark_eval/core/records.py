@@ -66,13 +66,7 @@ def edited(path: str | Path, digest: str | None, record: Path) -> Problem | None
     recorded = recorded_digest(record)
     if recorded is None or recorded == digest:
         return None
-    return Problem(
-        "digest",
-        str(path),
-        f"SHA-256 {str(digest)[:12]}...",
-        f"SHA-256 {recorded[:12]}..., as when the workflow wrote it",
-        cause="edited manually, or restored from a backup",
-    )
+    return _changed(path, digest, recorded, "as when the workflow wrote it")
 
 
 def outdated_model(state: Path, model: str, path: Path, digest: str) -> Problem | None:
@@ -116,14 +110,15 @@ def _earlier_run(path: Path, fingerprint: Path) -> Problem:
 
 
 def require_last_run(aggregated: str | Path) -> None:
-    """Raise InputError if an ``aggregated.json`` of the workflow is outdated or was edited."""
+    """Raise InputError if an ``aggregated.json`` is of an earlier run, or was edited."""
     path = Path(aggregated)
     results = path.absolute().parent.parent
+    digest = file_digest(path)
     problem = from_earlier_run(results, "sweep", path)
     if problem is None and (results / STATE).is_dir():
-        problem = edited(path, file_digest(path), current_record(results / STATE, "sweep"))
+        problem = edited(path, digest, current_record(results / STATE, "sweep"))
     if problem is None:
-        problem = rewritten(path, file_digest(path))
+        problem = rewritten(path, digest)
     if problem is not None:
         raise InputError([problem])
 
@@ -133,10 +128,14 @@ def rewritten(path: Path, digest: str | None) -> Problem | None:
     recorded = read_record(path.parent).get(path.name)
     if recorded is None or digest is None or digest in recorded:
         return None
+    return _changed(path, digest, recorded[-1], f"as recorded in {RECORD} when it was written")
+
+
+def _changed(path: str | Path, digest: str | None, recorded: str, when: str) -> Problem:
     return Problem(
         "digest",
         str(path),
-        f"SHA-256 {digest[:12]}...",
-        f"SHA-256 {recorded[-1][:12]}..., as recorded in {RECORD} when it was written",
+        f"SHA-256 {str(digest)[:12]}...",
+        f"SHA-256 {recorded[:12]}..., {when}",
         cause="edited manually, or restored from a backup",
     )
