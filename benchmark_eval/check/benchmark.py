@@ -25,6 +25,7 @@ from benchmark_eval.inputs.extra_columns import extra_fields, optional_table
 from benchmark_eval.protocol import (
     ANNOTATIONS,
     FILE_LIST,
+    IMAGES,
     KNOWN_SPLITS,
     LICENCES,
     TAXONOMY,
@@ -39,7 +40,6 @@ PUBLISHED = {
     "semantic_ood": (7701, 46924, 0, 110),
 }
 """Published size of version 2.0.1 of the benchmark."""
-IMAGES = "detection/images/"
 _SHOWN = 5
 _PATH_COLUMNS = ("path", "file", "filename", "file_name", "file_path", "relative_path", "name")
 _DIGEST_COLUMNS = ("sha256", "sha-256", "sha_256", "sha256_digest", "digest", "checksum")
@@ -218,7 +218,7 @@ def _listed_files(directory: Path, survey: Survey) -> Iterator[Problem]:
     n_images = 0
     for line, row in rows:
         name = row[path_column].strip().removeprefix("./")
-        if name.startswith(IMAGES):
+        if name.startswith(f"{IMAGES.as_posix()}/"):
             n_images += 1
             continue
         where = f"line {line}"

@@ -117,10 +117,14 @@ def _lowest(failing: list[SpeciesRow]) -> str:
     """The species with the lowest recall; one with the recall of another is not left out alone."""
     recalls = [row.iid_species_recall_operating or 0.0 for row in failing]
     low = [each for each in recalls if each < MIN_RECALL]
+    every = len(low) == len(failing) > 1
+    who = (
+        "each of these is" if every else f"{len(low):,} of these {'is' if len(low) == 1 else 'are'}"
+    )
+    whose = "its" if every or len(low) == 1 else "their"
     text = (
-        f"{len(low):,} of these {'is' if len(low) == 1 else 'are'} correctly identified in fewer "
-        f"than half of {'its' if len(low) == 1 else 'their'} test specimens at the operating "
-        "threshold; "
+        f"{who} correctly identified in fewer than half of {whose} test specimens at the "
+        "operating threshold; "
         if low
         else ""
     )
@@ -129,7 +133,7 @@ def _lowest(failing: list[SpeciesRow]) -> str:
     if len(shown) > 2 * _MOST_NAMES:  # too many tied species to name
         shown = [row for row, recall in zip(failing, recalls, strict=True) if recall < last]
     names = [
-        f"{escape(row.species)} ({number(row.iid_species_recall_operating)} of "
+        f"{escape(row.species)} ({number(row.iid_species_recall_operating)}, "
         f"{counted(row.iid_n_specimens or 0, 'specimen')})"
         for row in shown
     ]
@@ -137,7 +141,7 @@ def _lowest(failing: list[SpeciesRow]) -> str:
         return f"{text}{len(failing):,} species have the lowest species recall ({number(last)})"
     more = len(failing) - len(names)
     rest = f" and {more:,} more" if more else ""
-    return f"{text}the lowest: {', '.join(names) if more else listing(names)}{rest}"
+    return f"{text}the lowest species recall: {', '.join(names) if more else listing(names)}{rest}"
 
 
 def _known(facts: Facts) -> list[SpeciesRow]:
